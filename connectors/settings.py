@@ -1,0 +1,50 @@
+"""All settings, from `TELLONCE_*` environment variables or the local stack's `.local/tellonce.env`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+Latency = Literal["low", "balanced", "frugal"]
+
+LOCAL_ENV_FILE = Path(".local/tellonce.env")
+"""Written by `make up`; the environment wins over it."""
+
+
+class Settings(BaseSettings):
+    """What a process needs to know of its surroundings; frozen, read once at start.
+
+    Secrets are `SecretStr`: they never show in a log, a traceback or `repr`.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="TELLONCE_", env_file=LOCAL_ENV_FILE, frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    database_url: SecretStr = SecretStr("")
+    """DSN of a login in role `consumer`: what `tellonce run` uses."""
+    admin_database_url: SecretStr = SecretStr("")
+    """DSN of `tellonce_owner`: migrations, tenants, imports, dead letters."""
+    kafka_bootstrap: str = ""
+    kafka_options: dict[str, str] = Field(default_factory=dict)
+    """Further librdkafka settings as a JSON object, such as SASL and TLS."""
+    connect_url: str = ""
+    latency: Latency = "balanced"
+    products: Annotated[tuple[Path, ...], NoDecode] = ()
+    """Further product folders, separated as in PATH."""
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = 0
+    """0 takes a free port and logs it: any number of processes on one host."""
+    log_format: Literal["json", "console"] = "json"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("products", mode="before")
+    @classmethod
+    def _split_path(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(Path(part) for part in value.split(os.pathsep) if part)
+        return value
