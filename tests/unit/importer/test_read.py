@@ -10,7 +10,7 @@ from producers.importer.read import InvalidLogError, Problem, Row, read_rows
 from producers.importer.spec import ImportSpec, SpecError, type_map
 
 
-def spec(path: Path, **more: object) -> ImportSpec:
+def spec(path: Path, /, **more: object) -> ImportSpec:
     given: dict[str, object] = {
         "path": path,
         "tenant": "a",
@@ -28,7 +28,7 @@ def log(folder: Path, text: str | bytes, name: str = "log.csv") -> Path:
     return path
 
 
-def read(path: Path, **more: object) -> list[Row | Problem]:
+def read(path: Path, /, **more: object) -> list[Row | Problem]:
     return list(read_rows(spec(path, **more)))
 
 
