@@ -3,7 +3,8 @@
 
 -- Judges one event on its way in. SECURITY INVOKER: a role sees the tenants granted to it, so a tenant that is unknown
 -- and one that belongs to somebody else are refused alike, and nobody can probe for the names of tenants.
-CREATE FUNCTION platform.outbox_admit() RETURNS trigger LANGUAGE plpgsql AS $$
+-- A generic plan, because a custom one prunes the day partitions anew for every row: 100 µs of it instead of 8.
+CREATE FUNCTION platform.outbox_admit() RETURNS trigger LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   payload_limit integer;
   horizon interval;
