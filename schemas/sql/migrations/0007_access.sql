@@ -16,8 +16,6 @@ CREATE POLICY granted ON platform.import FOR SELECT TO analyst USING (
   EXISTS (SELECT FROM platform.tenant_grant g WHERE g.role = current_user AND g.tenant_id = import.tenant_id));
 CREATE POLICY granted ON platform.outbox FOR SELECT TO domain, analyst USING (
   EXISTS (SELECT FROM platform.tenant_grant g WHERE g.role = current_user AND g.tenant_id = outbox.tenant_id));
-CREATE POLICY granted_insert ON platform.outbox FOR INSERT TO domain WITH CHECK (
-  EXISTS (SELECT FROM platform.tenant_grant g WHERE g.role = current_user AND g.tenant_id = outbox.tenant_id));
 CREATE POLICY granted ON platform.decision FOR SELECT TO domain, analyst USING (
   EXISTS (SELECT FROM platform.tenant_grant g WHERE g.role = current_user AND g.tenant_id = decision.tenant_id));
 CREATE POLICY granted ON platform.journey_progress FOR SELECT TO domain, analyst USING (
@@ -27,9 +25,38 @@ CREATE POLICY granted ON platform.nudge FOR SELECT TO domain, analyst USING (
 CREATE POLICY granted ON platform.dead_letter FOR SELECT TO analyst USING (
   EXISTS (SELECT FROM platform.tenant_grant g WHERE g.role = current_user AND g.tenant_id = dead_letter.tenant_id));
 
--- Restrictive, so that the refusal names it.
-CREATE POLICY "domain roles write to events.<product> only" ON platform.outbox AS RESTRICTIVE FOR INSERT TO domain
-  WITH CHECK (topic = 'events.' || product);
+-- What a domain role inserts. A tenant that is unknown and one that belongs to somebody else are refused alike, so that
+-- nobody can probe for the names of tenants. CASE, because it alone promises that a refusal is not evaluated in vain.
+CREATE POLICY granted_insert ON platform.outbox FOR INSERT TO domain WITH CHECK (
+  CASE WHEN EXISTS (SELECT FROM platform.tenant_grant g WHERE g.role = current_user AND g.tenant_id = outbox.tenant_id)
+    THEN true
+    ELSE platform.refuse('TO001', format('tenant "%s" is unknown, or not granted to role "%s"', tenant_id, current_user),
+      'An operator creates tenants and grants them to roles; app.tenant_id narrows a session to one of them.') END);
+CREATE POLICY events_only ON platform.outbox AS RESTRICTIVE FOR INSERT TO domain WITH CHECK (
+  CASE WHEN topic = 'events.' || product THEN true
+    ELSE platform.refuse('TO003', format('role "%s" writes to topic "events.%s" only, not "%s"', current_user, product, topic),
+      'Leave topic out.') END);
+
+-- What is asked of every fact, whoever records it: domain roles and, for imports, the owner. Rows resent are exempt (see
+-- the trigger outbox_admit). The limits are read once per statement.
+CREATE POLICY owner_knows_tenant ON platform.outbox AS RESTRICTIVE FOR INSERT TO CURRENT_USER WITH CHECK (
+  CASE WHEN EXISTS (SELECT FROM platform.tenant t WHERE t.tenant_id = outbox.tenant_id) THEN true
+    ELSE platform.refuse('TO001', format('tenant "%s" is unknown', tenant_id), 'tellonce tenant create makes one.') END);
+CREATE POLICY admitted ON platform.outbox AS RESTRICTIVE FOR INSERT TO domain, CURRENT_USER WITH CHECK (
+  topic NOT LIKE 'events.%' OR recorded_at <> now() OR
+  CASE
+    WHEN NOT EXISTS (SELECT FROM platform.product p WHERE p.product = outbox.product) THEN
+      platform.refuse('TO002', format('product "%s" is not registered', product),
+        'A product is a folder of contracts; an operator registers it with `tellonce migrate`.')
+    WHEN octet_length(payload) > (SELECT i.payload_limit FROM platform.installation i) THEN
+      platform.refuse('TO006', format('a payload of %s bytes is over the limit of this installation', octet_length(payload)),
+        'An event carries what was decided on, and ids of the rest.')
+    WHEN uuid_extract_timestamp(event_id) < recorded_at - (SELECT i.horizon FROM platform.installation i) THEN
+      platform.refuse('TO005',
+        format('event_id %s was made %s, before the horizon of this installation', event_id, uuid_extract_timestamp(event_id)),
+        'So late a retry cannot be told from a new event. When something happened belongs in occurred_at.')
+    ELSE true
+  END);
 
 -- Consumers see every tenant.
 CREATE POLICY consumer_all ON platform.tenant FOR SELECT TO consumer USING (true);
@@ -56,7 +83,8 @@ GRANT SELECT ON platform.tenant, platform.tenant_grant TO domain;
 GRANT SELECT ON platform.outbox, platform.decision, platform.journey_progress, platform.nudge TO domain;
 GRANT INSERT (event_id, tenant_id, product, subject_id, key_id, topic, event_type, content_type, payload, occurred_at,
   traceparent) ON platform.outbox TO domain;
-GRANT EXECUTE ON FUNCTION platform.append(text, text, text, text, jsonb, timestamptz, uuid, text) TO domain;
+GRANT EXECUTE ON FUNCTION platform.append(text, text, text, text, jsonb, timestamptz, uuid, text),
+  platform.is_recorded(uuid, text, text, text, text, text, bytea), platform.refuse(text, text, text) TO domain;
 
 -- analyst: reads.
 GRANT SELECT ON platform.tenant, platform.tenant_grant, platform.import, platform.outbox, platform.decision,
