@@ -8,6 +8,8 @@ import pwd
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from deploy.local.errors import StackError
+
 CANDIDATES = ("postgres", "nobody")
 """Unprivileged users that machines have, the better first."""
 
@@ -15,7 +17,7 @@ ROOT_STATE = Path("/var/lib/tellonce")
 ROOT_CACHE = Path("/var/cache/tellonce")
 
 
-class NoAccountError(Exception):
+class NoAccountError(StackError):
     """Started by root where no unprivileged user exists."""
 
 

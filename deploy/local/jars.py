@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local.account import cache_home
+from deploy.local.errors import StackError
 
 HERE = Path(__file__).parent
 POM = HERE / "pom.xml"
@@ -46,7 +47,7 @@ FETCH_TIMEOUT_S = 900
 """Seventy megabytes over a slow line, with Maven's own retries."""
 
 
-class EnginesError(Exception):
+class EnginesError(StackError):
     """The engines could not be fetched, or are not what `jars.lock` says."""
 
 
@@ -157,7 +158,7 @@ def _check_against_lock(jars: Path) -> None:
     if wrong or missing:
         raise EnginesError(
             f"Maven did not resolve what {LOCK.name} says"
-            f" (differs: {sorted(wrong)}, missing: {sorted(missing)}); if pom.xml was meant to change: make lock"
+            f" (differs: {sorted(wrong)}, missing: {sorted(missing)}); if pom.xml was changed: make lock"
         )
 
 

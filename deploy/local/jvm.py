@@ -11,9 +11,9 @@ import shutil
 import signal
 from pathlib import Path
 
+from deploy.local.errors import StackError
 from deploy.local.jars import Engines
 from deploy.local.process import Launch
-from deploy.local.waiting import StackError
 
 LOGGING = Path(__file__).with_name("log4j2.xml")
 

@@ -11,10 +11,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from deploy.local import jvm
+from deploy.local.errors import StackError
 from deploy.local.jars import Engines
 from deploy.local.ports import LOOPBACK
 from deploy.local.process import Launch
-from deploy.local.waiting import StackError
 
 FORMAT_TIMEOUT_S = 60
 STOP_GRACE_S = 15.0

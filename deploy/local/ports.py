@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import socket
 
+from deploy.local.errors import StackError
+
 LOOPBACK = "127.0.0.1"
 
 RANGE = range(20_000, 32_000)
 """Below Linux's ephemeral range: no outgoing connection takes a port between a choice and its use."""
 
 
-class NoFreePortError(Exception):
+class NoFreePortError(StackError):
     """Two hundred random ports were all in use."""
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import psycopg
 
 from deploy.local.account import Account
+from deploy.local.errors import StackError
 from deploy.local.jars import Engines
 from deploy.local.layout import write_private
 from deploy.local.passwords import SUPERUSER
 from deploy.local.ports import LOOPBACK
 from deploy.local.process import Launch
-from deploy.local.waiting import StackError
 
 INITDB_TIMEOUT_S = 120
 STOP_GRACE_S = 30.0

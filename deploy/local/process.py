@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from deploy.local.account import Account
+from deploy.local.errors import StackError
 from deploy.local.guard import descendants
 
 GUARD = Path(__file__).with_name("guard.py")
@@ -22,7 +24,7 @@ START_TIMEOUT_S = 10.0
 """For the guard to say its engine's process id: it forks and execs, nothing more."""
 
 
-class ProcessError(Exception):
+class ProcessError(StackError):
     """An engine could not be started or did not end."""
 
 
@@ -68,6 +70,8 @@ class Process:
     guard: ProcessId
     engine: ProcessId
     grace_s: float
+    child: subprocess.Popen[bytes] | None = field(default=None, compare=False)
+    """The guard, in the process that started it: who has children must collect them."""
 
     @classmethod
     def start(cls, launch: Launch, *, watch: int, keep: tuple[int, ...]) -> Process:
@@ -81,22 +85,30 @@ class Process:
             "account": launch.account.as_json() if launch.account else None,
             "watch": watch,
         }
-        guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(GUARD), json.dumps(spec)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=launch.out.open("ab"),
-            env=dict(launch.environment),
-            pass_fds=(*keep, watch),
-            start_new_session=True,
-        )
+        with launch.out.open("ab") as out:
+            guard = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(GUARD), json.dumps(spec)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=out,
+                env=dict(launch.environment),
+                pass_fds=(*keep, watch),
+                start_new_session=True,
+            )
         assert guard.stdout is not None
         with guard.stdout as said:
             line = said.readline()
         if not line.strip().isdigit():
             guard.wait(START_TIMEOUT_S)
             raise ProcessError(f"{launch.argv[0]} did not start; see {launch.out}")
-        return cls(ProcessId.of(guard.pid), ProcessId.of(int(line)), launch.grace_s)
+        return cls(ProcessId.of(guard.pid), ProcessId.of(int(line)), launch.grace_s, guard)
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Process:
+        return cls(ProcessId(**written["guard"]), ProcessId(**written["engine"]), written["grace_s"])
+
+    def as_json(self) -> dict[str, Any]:
+        return {"guard": asdict(self.guard), "engine": asdict(self.engine), "grace_s": self.grace_s}
 
     @property
     def alive(self) -> bool:
@@ -110,12 +122,13 @@ class Process:
         """Until engine and guard have ended. The guard kills what outstays its grace, so this ends too."""
         deadline = time.monotonic() + self.grace_s + START_TIMEOUT_S
         while self.engine.alive or self.guard.alive:
-            _reap(self.guard.number)
             if time.monotonic() > deadline:
                 raise ProcessError(
                     f"process {self.engine.number} did not end; its guard is {self.guard.number}"
                 )
             time.sleep(0.01)
+        if self.child is not None:
+            self.child.wait()
 
     def kill(self) -> None:
         """SIGKILL to the engine and all its children at once: nothing is flushed, no goodbye is sent."""
@@ -156,9 +169,3 @@ def _started_by_ps(number: int) -> str:
         ["/bin/ps", "-o", "stat=,lstart=", "-p", str(number)], capture_output=True, text=True, check=False
     ).stdout.strip()
     return "" if shown.startswith("Z") else shown.partition(" ")[2]
-
-
-def _reap(number: int) -> None:
-    """Collect the guard if it is this process's child; another process's is collected there."""
-    with suppress(ChildProcessError):
-        os.waitpid(number, os.WNOHANG)

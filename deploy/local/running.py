@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Self
 
+from deploy.local.errors import StackError
 from deploy.local.layout import Layout, write_private
 from deploy.local.ports import LOOPBACK, Lease
-from deploy.local.process import Process, ProcessId
-from deploy.local.waiting import StackError
+from deploy.local.process import Process
 
 Component = Literal["postgres", "kafka", "connect"]
 
@@ -55,7 +55,10 @@ class Running:
     processes: dict[Component, Process] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
-        write_private(path, json.dumps(asdict(self), indent=1) + "\n")
+        processes = {name: process.as_json() for name, process in self.processes.items()}
+        write_private(
+            path, json.dumps({"ports": asdict(self.ports), "processes": processes}, indent=1) + "\n"
+        )
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
@@ -65,8 +68,7 @@ class Running:
         except FileNotFoundError:
             return None
         processes: dict[Component, Process] = {
-            name: Process(ProcessId(**each["guard"]), ProcessId(**each["engine"]), each["grace_s"])
-            for name, each in state["processes"].items()
+            name: Process.from_json(written) for name, written in state["processes"].items()
         }
         return cls(Ports(**state["ports"]), processes)
 

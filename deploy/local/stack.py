@@ -14,10 +14,10 @@ from pydantic import SecretStr
 
 from connectors.settings import Settings
 from deploy.local import database, environment, jars, passwords, postgres
+from deploy.local.errors import StackError
 from deploy.local.layout import Layout
 from deploy.local.runner import Progress, Runner
 from deploy.local.running import ALL, Component, Hold, Running
-from deploy.local.waiting import StackError
 
 
 def silent(_line: str) -> None:
@@ -62,10 +62,7 @@ class Stack:
             runner = Runner(layout, engines, running.ports, known, hold, progress)
             stack = cls(layout, running, runner)
             try:
-                stack._start_all(runner, components)
-                if "postgres" in components:
-                    database.make_roles(stack.maintenance_dsn, known)
-                    database.make_schema(stack.owner_dsn)
+                stack.add(components)
                 environment.write(layout.settings, stack.settings, stack.dsns)
                 if detached:
                     running.write(layout.state)
@@ -115,6 +112,17 @@ class Stack:
         """Whether its process exists; a suspended one does."""
         return self._running.processes[component].alive
 
+    def add(self, components: Collection[Component]) -> None:
+        """Start those of these that were not started yet, as `start` does. Connect needs Kafka."""
+        wanted = tuple(name for name in ALL if name in components and name not in self._running.processes)
+        if "connect" in wanted and "kafka" not in {*wanted, *self.components}:
+            raise ValueError("connect needs kafka")
+        if wanted:
+            self._start_together(self._its_runner(), wanted)
+        if "postgres" in wanted:
+            database.make_roles(self.maintenance_dsn, self._passwords)
+            database.make_schema(self.owner_dsn)
+
     def stop(self) -> None:
         """Stop everything gracefully, Connect first: it writes to the others. Data stays; twice is fine."""
         for together in ({"connect"}, {"kafka", "postgres"}):
@@ -134,12 +142,11 @@ class Stack:
 
     def restart(self, component: Component) -> None:
         """Stop it gracefully if it runs, start it at its old address, return when it answers."""
-        if self._runner is None:
-            raise StackError("a detached stack is restarted as a whole: `make down`, `make up`")
+        runner = self._its_runner()
         process = self._running.processes[component]
         process.ask_to_stop()
         process.wait()
-        self._running.processes[component] = self._runner.start(component)
+        self._running.processes[component] = runner.start(component)
 
     def suspend(self, component: Component) -> None:
         """SIGSTOP to it and its children: it keeps its connections and answers nothing until `resume`."""
@@ -206,12 +213,17 @@ class Stack:
     def connect_url(self) -> str:
         return self._running.ports.connect_url
 
-    def _start_all(self, runner: Runner, components: Collection[Component]) -> None:
+    def _its_runner(self) -> Runner:
+        if self._runner is None:
+            raise StackError("a detached stack is changed as a whole: `make down`, `make up`")
+        return self._runner
+
+    def _start_together(self, runner: Runner, components: Collection[Component]) -> None:
         """PostgreSQL beside Kafka, Connect as soon as the broker listens; the first failure ends them all."""
-        if "connect" in components and "kafka" not in components:
-            raise ValueError("connect needs kafka")
         processes = self._running.processes
         listening = threading.Event()
+        if "kafka" not in components:
+            listening.set()
 
         def run(name: Component, then: Callable[[], None] = lambda: None) -> None:
             processes[name] = runner.start(name, then)

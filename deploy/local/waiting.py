@@ -8,14 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.local.errors import StackError
 from deploy.local.process import Process
 
 TAIL_LINES = 40
 """Enough for a Java stack trace's cause or PostgreSQL's FATAL with its hint."""
-
-
-class StackError(Exception):
-    """The stack could not be started or is not there; the message ends with what the engine logged last."""
 
 
 class AbandonedError(Exception):

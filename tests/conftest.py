@@ -1,0 +1,66 @@
+"""The real stack, one per test run, started by the first test that needs it.
+
+One PostgreSQL, one broker and one Connect worker serve all tests: **a test is a tenant**, isolated by a fresh
+one. The suite runs in one process; a second run in the same clone gets a folder, and so a stack, of its own.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from connectors.postgres.migrate import register_products
+from deploy.local.running import ALL, StackRunningError
+from deploy.local.stack import Stack
+
+ROOTS = Path(__file__).parents[1] / ".local"
+MOST_AT_ONCE = 8
+PRODUCTS = ("loans", "worklog")
+"""What the platform ships, and the product that lives in the tests."""
+
+
+@pytest.fixture(scope="session")
+def pg_only() -> Iterator[Stack]:
+    """The run's stack with at least PostgreSQL: bootstrapped, migrated, products registered."""
+    stack = _fresh_stack()
+    try:
+        with psycopg.connect(stack.owner_dsn, autocommit=True) as owner:
+            register_products(owner, PRODUCTS)
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture(scope="session")
+def stack(pg_only: Stack) -> Stack:
+    """The run's stack, with everything running."""
+    pg_only.add(ALL)
+    return pg_only
+
+
+@pytest.fixture
+def tenant(pg_only: Stack) -> str:
+    """A tenant that no other test knows, granted to the loan service."""
+    name = f"t-{uuid.uuid4().hex[:16]}"
+    with psycopg.connect(pg_only.owner_dsn, autocommit=True) as owner:
+        owner.execute(
+            "INSERT INTO platform.tenant (tenant_id, name, created_at) VALUES (%s, %s, now())", [name, name]
+        )
+        owner.execute("SELECT platform.grant_tenant(%s, 'loans_service')", [name])
+    return name
+
+
+def _fresh_stack() -> Stack:
+    """Erase what an earlier run left and start PostgreSQL; beside a run that is at it, in the next folder."""
+    for number in range(1, MOST_AT_ONCE + 1):
+        root = ROOTS / f"test-{number}"
+        try:
+            Stack.erase(root)
+            return Stack.start(root, {"postgres"})
+        except StackRunningError:
+            continue
+    raise RuntimeError(f"{MOST_AT_ONCE} test runs are under way in {ROOTS}")
