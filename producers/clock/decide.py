@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import assert_never
 
 MAX_RESENDS = 3
 """How often one lost row is sent again. A row lost three times in a row is lost by something that resending
@@ -19,6 +21,26 @@ does not mend; a person has to look."""
 
 TopicPartition = tuple[str, int]
 """Topic id (not its name: a recreated topic is another topic) and partition."""
+
+
+HOUR = timedelta(hours=1)
+UNSEEN = HOUR / 2
+"""Longer without a full verdict than this, and the hourly sweep may have missed rows: half of its reach."""
+DAYS_EVERY = timedelta(minutes=15)
+"""Ids older than an hour still arrive: long transactions, imports under way."""
+FULL_EVERY = timedelta(days=1)
+"""Ids of any age may arrive, given by their producer; nothing stays unseen for longer than a day."""
+
+
+class Sweep(StrEnum):
+    """How far a round looks, by the time inside event ids."""
+
+    HOUR = "hour"
+    """The last hour: every round."""
+    DAYS = "days"
+    """Yesterday and today (UTC)."""
+    FULL = "full"
+    """Every partition: daily, on demand, when the slot is another, when verdicts were missing."""
 
 
 class Unanswered(StrEnum):
@@ -44,6 +66,20 @@ class Slot:
     wal_status: str | None
     decoded_txns: int
     """Transactions decoded since the slot was created; it only falls when the slot was recreated."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the rounds before left. It is kept in the database, because any clock may do the next one."""
+
+    slot_txns: int | None = None
+    """`Slot.decoded_txns` of the round before."""
+    full_owed: bool = False
+    """Somebody asked for a full sweep, or one did not end with a full verdict."""
+    answered_at: datetime | None = None
+    """When the last round with a full verdict was noted; real time, as the others."""
+    days_at: datetime | None = None
+    full_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +117,32 @@ class Verdict:
         return len(self.resend) + len(self.give_up)
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """How a round ended. Without `unanswered` and not `truncated`, its verdict holds for all it looked at."""
+
+    sweep: Sweep
+    noted_at: datetime
+    undecided: int = 0
+    truncated: bool = False
+    lost: int = 0
+    resent: int = 0
+    gave_up: int = 0
+    unanswered: frozenset[Unanswered] = frozenset()
+    behind: tuple[Behind, ...] = ()
+
+    @property
+    def is_full_verdict(self) -> bool:
+        return not self.unanswered and not self.truncated
+
+    @property
+    def end(self) -> str:
+        """One word for the metric."""
+        if self.unanswered:
+            return "unanswered"
+        return "lost" if self.lost else "complete"
+
+
 def capture_answer(slot: Slot | None, noted_lsn: int) -> Unanswered | None:
     """None when capture has passed the noted position: all that was visible then is in Kafka, or lost."""
     if slot is None:
@@ -93,11 +155,42 @@ def capture_answer(slot: Slot | None, noted_lsn: int) -> Unanswered | None:
 
 
 def slot_recreated(before: int | None, slot: Slot | None) -> bool:
-    """Whether everything must be swept: the slot is another than last time, or nobody has looked before.
+    """Whether the slot is another than last time, or there is none.
 
-    A crash of the database loses statistics too and looks the same; it costs one full sweep.
+    A crash of the database loses statistics too and looks the same; it costs one full sweep. A new slot
+    that has already decoded more than the old one passes unseen here; the hourly sweep sees what it lost.
     """
-    return before is None or slot is None or slot.decoded_txns < before
+    return slot is None or (before is not None and slot.decoded_txns < before)
+
+
+def sweep_due(state: State, real: datetime, *, slot_changed: bool) -> Sweep:
+    """The widest sweep that is due.
+
+    A row that commits is within the reach of every hourly round of its first hour; so while full verdicts
+    are less than half an hour apart, nothing lost can leave that reach unseen. When they were not,
+    everything is swept.
+    """
+    if state.full_owed or slot_changed or _older(state.answered_at, real, UNSEEN):
+        return Sweep.FULL
+    if _older(state.full_at, real, FULL_EVERY):
+        return Sweep.FULL
+    return Sweep.DAYS if _older(state.days_at, real, DAYS_EVERY) else Sweep.HOUR
+
+
+def sweep_from(sweep: Sweep, real: datetime) -> datetime | None:
+    """Ids before this instant are not looked at; None when all are."""
+    match sweep:
+        case Sweep.HOUR:
+            return real - HOUR
+        case Sweep.DAYS:
+            return real.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
+        case Sweep.FULL:
+            return None
+    assert_never(sweep)
+
+
+def _older(moment: datetime | None, real: datetime, than: timedelta) -> bool:
+    return moment is None or real - moment >= than
 
 
 def groups_behind(

@@ -1,0 +1,137 @@
+"""`tellonce run clock`: the loop around the reconciler and the upkeep of partitions.
+
+Any number of clocks may run; what only one may do at a time is done under an advisory lock, so a second
+clock is a standby that needs no election. The loop survives the database and the broker being away: it
+says so in `/health`, backs off, and goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from prometheus_client import CollectorRegistry
+from psycopg import Connection, InterfaceError, OperationalError
+
+from connectors.logging import get_logger
+from connectors.postgres import clock, migrate, pool
+from connectors.settings import Settings
+from connectors.telemetry import Health, TelemetryServer, serve
+from producers.clock.books import Books
+from producers.clock.broker import BrokerTopics, admin_client
+from producers.clock.decide import Round
+from producers.clock.reconcile import Reconciler, ReconcilerOptions
+from producers.clock.signals import Action, ClockMetrics
+from producers.clock.upkeep import keep_up
+
+_log = get_logger(__name__)
+
+WEATHER = (OperationalError, InterfaceError, KafkaException)
+"""The database or the broker is away; anything else is a fault of ours and ends the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOptions:
+    """How often the clock does what; real seconds, each with its reason."""
+
+    reconcile_every_s: float = 15.0
+    """How soon a loss is noticed, on top of the seconds that capture takes to answer."""
+    upkeep_every_s: float = 600.0
+    """Partitions exist a week ahead; ten minutes only bound how long a gap alarm outlives its mending."""
+    tick_s: float = 1.0
+    """How often the loop looks whether something is due."""
+    backoff_s: float = 1.0
+    """First pause in bad weather; doubles up to 30 s."""
+    statement_timeout_ms: int = 600_000
+    """A full sweep reads the horizon's outbox once; no other statement of the clock takes seconds."""
+    reconciler: ReconcilerOptions = field(default_factory=ReconcilerOptions)
+
+
+MAX_BACKOFF_S = 30.0
+
+
+class ClockProcess:
+    """One clock. `run` blocks until `stop` is set; the telemetry server answers meanwhile."""
+
+    def __init__(
+        self, settings: Settings, *, stop: threading.Event, options: ClockOptions | None = None
+    ) -> None:
+        self._settings = settings
+        self._stop = stop
+        self._options = options or ClockOptions()
+        self._registry = CollectorRegistry()
+        self._metrics = ClockMetrics(self._registry)
+        self._weather: str | None = "not connected yet"
+        self._last_round: Round | None = None
+
+    def run(self, ready: Callable[[TelemetryServer], None] = lambda _: None) -> None:
+        """Work until stopped; a round under way is given up at its next wait, a transaction is finished.
+
+        Raises `SchemaVersionError` when the database is not the one this program was built for.
+        """
+        server = serve(self._settings.metrics_host, self._settings.metrics_port, self._registry, self.health)
+        try:
+            _log.info(Action.STARTED, host=server.host, port=server.port)
+            ready(server)
+            self._through_all_weather()
+        finally:
+            server.close()
+            _log.info(Action.STOPPED)
+
+    def health(self) -> Health:
+        """Healthy while database and broker answer; what the last round found is told beside it."""
+        done = self._last_round
+        return Health(
+            ok=self._weather is None,
+            detail={
+                "process": "clock",
+                "weather": self._weather,
+                "last_round": done and {"end": done.end, "sweep": done.sweep, "noted_at": done.noted_at},
+            },
+        )
+
+    def _through_all_weather(self) -> None:
+        pause = self._options.backoff_s
+        admin = admin_client(self._settings)
+        while not self._stop.is_set():
+            try:
+                with pool.connect(
+                    self._settings.database_url.get_secret_value(),
+                    "tellonce clock",
+                    autocommit=True,
+                    statement_timeout_ms=self._options.statement_timeout_ms,
+                ) as conn:
+                    migrate.verify(conn)
+                    self._work(conn, admin)
+            except WEATHER as error:
+                pause = self._options.backoff_s if self._weather is None else min(pause * 2, MAX_BACKOFF_S)
+                self._weather = str(error).strip()
+                _log.warning(Action.WEATHER, detail=self._weather, again_in_s=pause)
+                self._stop.wait(pause)
+
+    def _work(self, conn: Connection[Any], admin: AdminClient) -> None:
+        reconciler = Reconciler(
+            Books(conn),
+            BrokerTopics(admin),
+            self._metrics,
+            options=self._options.reconciler,
+            stop=self._stop,
+        )
+        upkeep_due = reconcile_due = time.monotonic()
+        while not self._stop.is_set():
+            reading, real = clock.read_at(conn)
+            self._metrics.offset.set((reading.now(real) - real).total_seconds())
+            self._metrics.rate.set(reading.rate)
+            if time.monotonic() >= upkeep_due:
+                keep_up(conn, self._metrics)
+                upkeep_due = time.monotonic() + self._options.upkeep_every_s
+            if time.monotonic() >= reconcile_due:
+                self._last_round = reconciler.round() or self._last_round
+                reconcile_due = time.monotonic() + self._options.reconcile_every_s
+            self._weather = None
+            self._stop.wait(self._options.tick_s)
