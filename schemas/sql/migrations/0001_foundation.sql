@@ -13,7 +13,7 @@ $$;
 CREATE TABLE platform.installation (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   cell text NOT NULL DEFAULT 'main' CHECK (cell ~ '^[a-z0-9-]{1,40}$'),
-  payload_limit integer NOT NULL DEFAULT 262144 CHECK (payload_limit BETWEEN 1 AND 8388608),
+  payload_limit integer NOT NULL DEFAULT 262144 CHECK (payload_limit BETWEEN 1024 AND 8388608),
   horizon interval NOT NULL DEFAULT '14 days' CHECK (horizon BETWEEN '1 day' AND '366 days')
 );
 COMMENT ON COLUMN platform.installation.payload_limit IS 'bytes an event''s payload may have';

@@ -3,8 +3,8 @@
 
 -- Three places share the work, so that a row pays for what it needs:
 -- * the trigger completes a row and judges what can be judged from the row alone, without a query;
--- * the policies of 0007 judge it against tables (tenant, product, limits), as part of the INSERT's own plan;
--- * only an id that was not made in this very statement is looked up.
+-- * the policies of 0007 judge its tenant and product, as part of the INSERT's own plan;
+-- * a look-up is made only for an id that was not made in this very statement, and a limit read only for a large payload.
 
 CREATE FUNCTION platform.refuse(code text, message text, hint text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -23,8 +23,13 @@ CREATE FUNCTION platform.is_recorded(
   event_id uuid, tenant_id text, product text, subject_id text, event_type text, content_type text, payload bytea
 ) RETURNS boolean LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
+  made_at timestamptz := uuid_extract_timestamp(event_id);
   same boolean;
 BEGIN
+  IF made_at < now() - (SELECT i.horizon FROM platform.installation i) THEN
+    PERFORM platform.refuse('TO005', format('event_id %s was made %s, before the horizon of this installation', event_id, made_at),
+      'So late a retry cannot be told from a new event. When something happened belongs in occurred_at.');
+  END IF;
   SELECT (o.product, o.subject_id, o.event_type, o.content_type, o.payload)
          IS NOT DISTINCT FROM (is_recorded.product, is_recorded.subject_id, is_recorded.event_type,
                                is_recorded.content_type, is_recorded.payload)
@@ -39,32 +44,45 @@ BEGIN
 END
 $$;
 
+-- Says what is wrong with a row that the trigger below found wrong.
+CREATE FUNCTION platform.refuse_event(event platform.outbox) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM CASE
+    WHEN event.topic <> 'events.' || event.product THEN platform.refuse('TO003',
+      format('an event of product "%s" goes to topic "events.%s", not "%s"', event.product, event.product, event.topic),
+      'Leave topic out.')
+    WHEN event.key_id <> event.subject_id THEN platform.refuse('TO004',
+      format('an event is ordered by its subject "%s", not by "%s"', event.subject_id, event.key_id), 'Leave key_id out.')
+    WHEN event.subject_id = '' OR length(event.subject_id) > 128 OR strpos(event.subject_id, ':') > 0 THEN
+      platform.refuse('TO004', format('"%s" is no subject id', left(event.subject_id, 130)),
+        'A subject id is 1 to 128 characters without a colon.')
+    WHEN uuid_extract_version(event.event_id) IS DISTINCT FROM 7 THEN platform.refuse('TO005',
+      format('event_id %s is not a UUID version 7', event.event_id), 'Leave event_id out, or use uuidv7().')
+    WHEN octet_length(event.payload) > (SELECT i.payload_limit FROM platform.installation i) THEN platform.refuse('TO006',
+      format('a payload of %s bytes is over the limit of this installation', octet_length(event.payload)),
+      'An event carries what was decided on, and ids of the rest.')
+    WHEN event.event_type = '' OR length(event.event_type) > 128 OR length(event.content_type) > 128
+         OR length(event.traceparent) > 128 THEN platform.refuse('TO009',
+      'event_type has 1 to 128 characters, content_type and traceparent at most 128')
+    WHEN NOT isfinite(event.occurred_at) THEN platform.refuse('TO009', 'occurred_at is not an instant')
+  END;
+END
+$$;
+
 CREATE FUNCTION platform.outbox_admit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   is_object boolean;
-  made_at timestamptz;
 BEGIN
+  NEW.topic := coalesce(NEW.topic, 'events.' || NEW.product);
+  NEW.key_id := coalesce(NEW.key_id, NEW.subject_id);
   NEW.occurred_at := coalesce(NEW.occurred_at, NEW.recorded_at);
-  IF NEW.topic IS NULL THEN
-    NEW.topic := 'events.' || NEW.product;
-  ELSIF NEW.topic <> 'events.' || NEW.product THEN
-    PERFORM platform.refuse('TO003',
-      format('an event of product "%s" goes to topic "events.%s", not "%s"', NEW.product, NEW.product, NEW.topic),
-      'Leave topic out.');
-  END IF;
-  IF NEW.key_id IS NULL THEN
-    NEW.key_id := NEW.subject_id;
-  ELSIF NEW.key_id <> NEW.subject_id THEN
-    PERFORM platform.refuse('TO004',
-      format('an event is ordered by its subject "%s", not by "%s"', NEW.subject_id, NEW.key_id), 'Leave key_id out.');
-  END IF;
-  IF NEW.subject_id = '' OR length(NEW.subject_id) > 128 OR strpos(NEW.subject_id, ':') > 0 THEN
-    PERFORM platform.refuse('TO004', format('"%s" is no subject id', left(NEW.subject_id, 128)),
-      'A subject id is 1 to 128 characters without a colon.');
-  END IF;
-  IF uuid_extract_version(NEW.event_id) IS DISTINCT FROM 7 THEN
-    PERFORM platform.refuse('TO005', format('event_id %s is not a UUID version 7', NEW.event_id),
-      'Leave event_id out, or use uuidv7().');
+  -- One expression, because each is prepared anew in every transaction. 1024 is the least limit there can be.
+  IF NEW.topic <> 'events.' || NEW.product OR NEW.key_id <> NEW.subject_id
+     OR NEW.subject_id = '' OR length(NEW.subject_id) > 128 OR strpos(NEW.subject_id, ':') > 0
+     OR uuid_extract_version(NEW.event_id) IS DISTINCT FROM 7 OR octet_length(NEW.payload) > 1024
+     OR NEW.event_type = '' OR length(NEW.event_type) > 128 OR length(NEW.content_type) > 128
+     OR length(NEW.traceparent) > 128 OR NOT isfinite(NEW.occurred_at) THEN
+    PERFORM platform.refuse_event(NEW);
   END IF;
   IF NEW.content_type LIKE 'application/json%' AND NEW.payload IS NOT NULL THEN
     BEGIN
@@ -78,13 +96,16 @@ BEGIN
     END IF;
   END IF;
 
-  -- A retried transaction changes nothing. An id made since this statement began, to the microsecond, is the column's
-  -- default and cannot be a retry, so most rows skip the look-up. Two tries at the same moment, or twice the same id
-  -- within one statement, meet at the primary key: 23505, and the retry of that ends here.
-  made_at := uuid_extract_timestamp(NEW.event_id)
-    + interval '1 millisecond' * (('x' || substr(NEW.event_id::text, 16, 3))::bit(12)::integer / 4096::float8);
-  IF (made_at < statement_timestamp() OR made_at > clock_timestamp()) AND platform.is_recorded(
-       NEW.event_id, NEW.tenant_id, NEW.product, NEW.subject_id, NEW.event_type, NEW.content_type, NEW.payload) THEN
+  -- A retried transaction changes nothing. An id made since this statement began, to the microsecond (48 bits of
+  -- milliseconds, 12 of a fraction), is the column's default and cannot be a retry, so most rows skip the look-up. Two
+  -- tries at the same moment, or one id twice in one statement, meet at the primary key: 23505, and its retry ends here.
+  IF uuid_extract_timestamp(NEW.event_id)
+       + interval '1 millisecond' * (('x' || substr(NEW.event_id::text, 16, 3))::bit(12)::integer / 4096::float8)
+       BETWEEN statement_timestamp() AND clock_timestamp() THEN
+    RETURN NEW;
+  END IF;
+  IF platform.is_recorded(NEW.event_id, NEW.tenant_id, NEW.product, NEW.subject_id, NEW.event_type, NEW.content_type,
+                          NEW.payload) THEN
     RETURN NULL;
   END IF;
   RETURN NEW;

@@ -37,26 +37,14 @@ CREATE POLICY events_only ON platform.outbox AS RESTRICTIVE FOR INSERT TO domain
     ELSE platform.refuse('TO003', format('role "%s" writes to topic "events.%s" only, not "%s"', current_user, product, topic),
       'Leave topic out.') END);
 
--- What is asked of every fact, whoever records it: domain roles and, for imports, the owner. Rows resent are exempt (see
--- the trigger outbox_admit). The limits are read once per statement.
+-- What is asked of every fact, whoever records it: domain roles and, for imports, the owner.
 CREATE POLICY owner_knows_tenant ON platform.outbox AS RESTRICTIVE FOR INSERT TO CURRENT_USER WITH CHECK (
   CASE WHEN EXISTS (SELECT FROM platform.tenant t WHERE t.tenant_id = outbox.tenant_id) THEN true
-    ELSE platform.refuse('TO001', format('tenant "%s" is unknown', tenant_id), 'tellonce tenant create makes one.') END);
-CREATE POLICY admitted ON platform.outbox AS RESTRICTIVE FOR INSERT TO domain, CURRENT_USER WITH CHECK (
-  topic NOT LIKE 'events.%' OR recorded_at <> now() OR
-  CASE
-    WHEN NOT EXISTS (SELECT FROM platform.product p WHERE p.product = outbox.product) THEN
-      platform.refuse('TO002', format('product "%s" is not registered', product),
-        'A product is a folder of contracts; an operator registers it with `tellonce migrate`.')
-    WHEN octet_length(payload) > (SELECT i.payload_limit FROM platform.installation i) THEN
-      platform.refuse('TO006', format('a payload of %s bytes is over the limit of this installation', octet_length(payload)),
-        'An event carries what was decided on, and ids of the rest.')
-    WHEN uuid_extract_timestamp(event_id) < recorded_at - (SELECT i.horizon FROM platform.installation i) THEN
-      platform.refuse('TO005',
-        format('event_id %s was made %s, before the horizon of this installation', event_id, uuid_extract_timestamp(event_id)),
-        'So late a retry cannot be told from a new event. When something happened belongs in occurred_at.')
-    ELSE true
-  END);
+    ELSE platform.refuse('TO001', format('tenant "%s" is unknown', tenant_id), '`tellonce tenant create` makes one.') END);
+CREATE POLICY known_product ON platform.outbox AS RESTRICTIVE FOR INSERT TO domain, CURRENT_USER WITH CHECK (
+  CASE WHEN topic NOT LIKE 'events.%' OR EXISTS (SELECT FROM platform.product p WHERE p.product = outbox.product) THEN true
+    ELSE platform.refuse('TO002', format('product "%s" is not registered', product),
+      'A product is a folder of contracts; an operator registers it with `tellonce migrate`.') END);
 
 -- Consumers see every tenant.
 CREATE POLICY consumer_all ON platform.tenant FOR SELECT TO consumer USING (true);
@@ -84,7 +72,8 @@ GRANT SELECT ON platform.outbox, platform.decision, platform.journey_progress, p
 GRANT INSERT (event_id, tenant_id, product, subject_id, key_id, topic, event_type, content_type, payload, occurred_at,
   traceparent) ON platform.outbox TO domain;
 GRANT EXECUTE ON FUNCTION platform.append(text, text, text, text, jsonb, timestamptz, uuid, text),
-  platform.is_recorded(uuid, text, text, text, text, text, bytea), platform.refuse(text, text, text) TO domain;
+  platform.is_recorded(uuid, text, text, text, text, text, bytea), platform.refuse_event(platform.outbox),
+  platform.refuse(text, text, text) TO domain;
 
 -- analyst: reads.
 GRANT SELECT ON platform.tenant, platform.tenant_grant, platform.import, platform.outbox, platform.decision,
