@@ -227,7 +227,7 @@ def test_what_happened_long_ago_is_recorded_now(
 ) -> None:
     bring(owner, write_log(rows_of(1)), tenant)
     ((recent, occurred_at),) = owner.execute(
-        "SELECT least(recorded_at, uuid_extract_timestamp(event_id)) > now() - interval '1 hour', occurred_at "
+        "SELECT least(recorded_at, uuid_extract_timestamp(event_id)) > now() - interval '1h', occurred_at "
         "FROM platform.outbox WHERE tenant_id = %s",
         [tenant],
     ).fetchall()
