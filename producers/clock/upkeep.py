@@ -14,13 +14,12 @@ from psycopg.errors import LockNotAvailable
 
 from connectors.logging import get_logger
 from connectors.postgres import sql
+from connectors.postgres.errors import Refusal
 from producers.clock.signals import Action, ClockMetrics
 
 _log = get_logger(__name__)
 _queries = sql.load("producers.clock", "queries.sql")
 
-UNDECIDED = "TO103"
-"""SQLSTATE of `platform.drop_day`: the day holds records that a group has not decided."""
 DAYS_AHEAD = 8
 """Today and the coming seven: a clock may be down over a long weekend before a row lands in a default
 partition.
@@ -58,7 +57,7 @@ def keep_up(conn: Connection[Any], metrics: ClockMetrics, days: int = DAYS_AHEAD
         except LockNotAvailable:
             _log.info(Action.PARTITION_BUSY, day=day.isoformat())
         except DatabaseError as error:
-            if error.sqlstate != UNDECIDED:
+            if error.sqlstate != Refusal.DAY_UNDECIDED:
                 raise
             kept.append(day)
             _log.error(Action.PARTITION_KEPT, day=day.isoformat(), detail=str(error))
