@@ -23,7 +23,7 @@ class SqlFileError(Exception):
     """A `.sql` file that is not a list of named, non-empty, distinct blocks; or a name it does not have."""
 
 
-class Queries(Mapping[str, bytes]):
+class Queries:
     """The statements of one file by name, as bytes: what psycopg sends without looking at it again.
 
     `queries.lock_leads` and `queries["lock_leads"]` are the same.
