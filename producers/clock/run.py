@@ -16,10 +16,11 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from prometheus_client import CollectorRegistry
-from psycopg import Connection, InterfaceError, OperationalError
+from psycopg import Connection, Error
 
 from connectors.logging import get_logger
 from connectors.postgres import clock, migrate, pool
+from connectors.postgres.errors import Fault, fault
 from connectors.settings import Settings
 from connectors.telemetry import Health, TelemetryServer, serve
 from producers.clock.books import Books
@@ -30,9 +31,6 @@ from producers.clock.signals import Action, ClockMetrics
 from producers.clock.upkeep import keep_up
 
 _log = get_logger(__name__)
-
-WEATHER = (OperationalError, InterfaceError, KafkaException)
-"""The database or the broker is away; anything else is a fault of ours and ends the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,9 @@ class ClockProcess:
                 ) as conn:
                     migrate.verify(conn)
                     self._work(conn, admin)
-            except WEATHER as error:
+            except (Error, KafkaException) as error:
+                if not _is_weather(error):
+                    raise
                 pause = self._options.backoff_s if self._weather is None else min(pause * 2, MAX_BACKOFF_S)
                 self._weather = str(error).strip()
                 _log.warning(Action.WEATHER, detail=self._weather, again_in_s=pause)
@@ -135,3 +135,8 @@ class ClockProcess:
                 reconcile_due = time.monotonic() + self._options.reconcile_every_s
             self._weather = None
             self._stop.wait(self._options.tick_s)
+
+
+def _is_weather(error: Error | KafkaException) -> bool:
+    """Whether database or broker are away or busy; anything else is a fault of ours and ends the process."""
+    return isinstance(error, KafkaException) or fault(error) in (Fault.WEATHER, Fault.CONFLICT)
