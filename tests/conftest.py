@@ -17,7 +17,7 @@ from connectors.postgres.migrate import register_products
 from deploy.local.running import ALL, StackRunningError
 from deploy.local.stack import Stack
 
-ROOTS = Path(__file__).parents[1] / ".local"
+ROOTS = Path(__file__).parents[1] / "build"
 MOST_AT_ONCE = 8
 PRODUCTS = ("loans", "worklog")
 """What the platform ships, and the product that lives in the tests."""
@@ -57,7 +57,7 @@ def tenant(pg_only: Stack) -> str:
 def _fresh_stack() -> Stack:
     """Erase what an earlier run left and start PostgreSQL; beside a run that is at it, in the next folder."""
     for number in range(1, MOST_AT_ONCE + 1):
-        root = ROOTS / f"test-{number}"
+        root = ROOTS / f"test-stack-{number}"
         try:
             Stack.erase(root)
             return Stack.start(root, {"postgres"})

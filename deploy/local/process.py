@@ -114,6 +114,11 @@ class Process:
     def alive(self) -> bool:
         return self.engine.alive
 
+    def disown(self) -> None:
+        """It outlives this process: nobody here will collect the guard, and that is meant."""
+        if self.child is not None:
+            self.child.returncode = 0
+
     def ask_to_stop(self) -> None:
         """Begin a graceful stop; `wait` for its end."""
         self.guard.signal(signal.SIGTERM)

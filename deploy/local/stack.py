@@ -16,6 +16,7 @@ from connectors.settings import Settings
 from deploy.local import database, environment, jars, passwords, postgres
 from deploy.local.errors import StackError
 from deploy.local.layout import Layout
+from deploy.local.process import Process
 from deploy.local.runner import Progress, Runner
 from deploy.local.running import ALL, Component, Hold, Running
 
@@ -55,6 +56,7 @@ class Stack:
         layout = Layout(root.resolve())
         layout.create()
         hold = Hold.take(layout)
+        layout.state.unlink(missing_ok=True)  # of a stack that the machine's end took with it
         try:
             engines = jars.ensure(progress)
             running = Running(hold.lease_ports())
@@ -67,6 +69,8 @@ class Stack:
                 if detached:
                     running.write(layout.state)
                     hold.let_go()
+                    for process in running.processes.values():
+                        process.disown()
             except BaseException:
                 stack.stop()
                 raise
@@ -111,6 +115,10 @@ class Stack:
     def alive(self, component: Component) -> bool:
         """Whether its process exists; a suspended one does."""
         return self._running.processes[component].alive
+
+    def process(self, component: Component) -> Process:
+        """Its process ids, for whoever watches it from outside."""
+        return self._running.processes[component]
 
     def add(self, components: Collection[Component]) -> None:
         """Start those of these that were not started yet, as `start` does. Connect needs Kafka."""
