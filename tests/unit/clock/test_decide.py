@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from producers.clock.decide import (
+    DAYS_EVERY,
+    FULL_EVERY,
     MAX_RESENDS,
+    UNSEEN,
     Behind,
     Candidate,
+    Round,
     Slot,
+    State,
+    Sweep,
     Unanswered,
     capture_answer,
     groups_behind,
     judge,
     slot_recreated,
+    sweep_due,
+    sweep_from,
 )
 
 
@@ -45,7 +58,8 @@ def test_capture_answers_only_when_the_slot_passed_the_noted_position(
         (10, Slot(1, "reserved", 25), False),
         (10, Slot(1, "reserved", 3), True),
         (10, None, True),
-        (None, Slot(1, "reserved", 3), True),
+        (None, Slot(1, "reserved", 3), False),
+        (None, None, True),
     ],
 )
 def test_a_slot_that_counts_from_the_start_again_is_another_slot(
@@ -77,3 +91,58 @@ def test_lost_rows_are_resent_in_order_and_a_bounded_number_of_times() -> None:
     assert [candidate.position for candidate in verdict.resend] == [2, 3]
     assert [candidate.position for candidate in verdict.give_up] == [1]
     assert verdict.lost == 3
+
+
+NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
+RECENT = State(slot_txns=1, answered_at=NOON, days_at=NOON, full_at=NOON)
+
+
+@pytest.mark.parametrize(
+    ("state", "slot_changed", "sweep"),
+    [
+        (RECENT, False, Sweep.HOUR),
+        (replace(RECENT, days_at=NOON - DAYS_EVERY), False, Sweep.DAYS),
+        (replace(RECENT, full_at=NOON - FULL_EVERY), False, Sweep.FULL),
+        (replace(RECENT, full_owed=True), False, Sweep.FULL),
+        (replace(RECENT, answered_at=NOON - UNSEEN), False, Sweep.FULL),
+        (RECENT, True, Sweep.FULL),
+        (State(), False, Sweep.FULL),
+    ],
+)
+def test_the_widest_sweep_that_is_due_is_made(state: State, slot_changed: bool, sweep: Sweep) -> None:
+    assert sweep_due(state, NOON, slot_changed=slot_changed) is sweep
+
+
+def test_how_far_each_sweep_looks() -> None:
+    assert sweep_from(Sweep.HOUR, NOON) == NOON - timedelta(hours=1)
+    assert sweep_from(Sweep.DAYS, NOON) == datetime(2026, 11, 30, tzinfo=UTC)
+    assert sweep_from(Sweep.FULL, NOON) is None
+
+
+@given(gaps=st.lists(st.floats(0.1, 3 * 3600), min_size=1, max_size=30), committed=st.floats(0, 1))
+def test_no_row_leaves_the_reach_of_the_sweeps_unseen(gaps: list[float], committed: float) -> None:
+    """Whatever the time between rounds, a row is looked at by some round after its commit."""
+    state, now = RECENT, NOON
+    commit = NOON + timedelta(seconds=sum(gaps) * committed)
+    seen = False
+    for gap in gaps:
+        now += timedelta(seconds=gap)
+        sweep = sweep_due(state, now, slot_changed=False)
+        since = sweep_from(sweep, now)
+        seen = seen or (commit <= now and (since is None or since <= commit))
+        state = replace(
+            state,
+            answered_at=now,
+            days_at=state.days_at if sweep is Sweep.HOUR else now,
+            full_at=now if sweep is Sweep.FULL else state.full_at,
+        )
+    assert seen
+
+
+def test_a_round_is_a_full_verdict_only_when_answered_and_whole() -> None:
+    done = Round(Sweep.HOUR, NOON)
+    assert (done.is_full_verdict, done.end) == (True, "complete")
+    assert replace(done, lost=1).end == "lost"
+    assert not replace(done, truncated=True).is_full_verdict
+    silent = replace(done, lost=1, unanswered=frozenset({Unanswered.GROUP}))
+    assert (silent.is_full_verdict, silent.end) == (False, "unanswered")
