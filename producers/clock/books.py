@@ -146,13 +146,13 @@ class Books:
         row = self._conn.execute(_queries["state"]).fetchone()
         return State(*row) if row else State()
 
-    def save(self, done: Round, *, slot_txns: int | None, full_owed: bool) -> None:
-        """Keep how the round ended."""
+    def save(self, done: Round, *, slot_txns: int | None, owes_full: bool) -> None:
+        """Keep how the round ended. A full sweep stays owed until one ends with a full verdict."""
         self._conn.execute(
             _queries["save_state"],
             {
                 "slot_txns": slot_txns,
-                "full_owed": full_owed,
+                "owes_full": owes_full,
                 "noted_at": done.noted_at,
                 "undecided": done.undecided,
                 "lost": done.lost,

@@ -110,7 +110,7 @@ FROM platform.reconciler
 UPDATE platform.reconciler
 SET
     slot_txns = %(slot_txns)s,
-    full_owed = %(full_owed)s,
+    full_owed = (full_owed OR %(owes_full)s) AND NOT (%(answered)s AND %(sweep)s = 'full'),
     round_at = %(noted_at)s,
     undecided = %(undecided)s,
     lost = lost + %(lost)s,

@@ -117,11 +117,10 @@ class Reconciler:
                 done = self._round(sweep, real)
             except _StoppedError:
                 return None
-            full_done = done.sweep is Sweep.FULL and done.is_full_verdict
             self._books.save(
                 done,
                 slot_txns=slot.decoded_txns if slot else state.slot_txns,
-                full_owed=not full_done and (state.full_owed or changed or sweep is Sweep.FULL),
+                owes_full=changed or sweep is Sweep.FULL,
             )
             self._tell(done)
             return done
