@@ -52,8 +52,10 @@ bench: $(READY) ## figures into build/bench.json (FIGURES=a,b for some)
 proof: $(READY) ## the long tests: whole logs, kills
 	@$(PY) -m pytest -m proof
 
-lock: $(READY) ## renew requirements.lock and deploy/local/jars.lock
+lock: $(READY) ## renew the three lock files: Python, the image, the engines
 	@$(call quietly,$(PY) -m pip install -q uv)
 	@$(PY) -m uv pip compile -q pyproject.toml --extra dev --generate-hashes --universal \
 	  --python-version 3.11 -o requirements.lock --custom-compile-command 'make lock'
+	@$(PY) -m uv pip compile -q pyproject.toml deploy/docker/build.in -c requirements.lock --generate-hashes \
+	  --universal --python-version 3.11 -o deploy/docker/runtime.lock --custom-compile-command 'make lock'
 	@$(PY) -m deploy.local.jars

@@ -29,6 +29,8 @@ class Settings(BaseSettings):
     """DSN of a login in role `consumer`: what `tellonce run` uses."""
     admin_database_url: SecretStr = SecretStr("")
     """DSN of `tellonce_owner`: migrations, tenants, imports, dead letters."""
+    connect_database_url: SecretStr = SecretStr("")
+    """DSN of a login in role `connect`, as Kafka Connect reaches the database to read its WAL."""
     kafka_bootstrap: str = ""
     kafka_options: dict[str, str] = Field(default_factory=dict)
     """Further librdkafka settings as a JSON object, such as SASL and TLS."""

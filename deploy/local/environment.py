@@ -15,9 +15,9 @@ def write(path: Path, settings: Settings, dsns: Mapping[str, str]) -> None:
     variables = {
         "TELLONCE_DATABASE_URL": settings.database_url.get_secret_value(),
         "TELLONCE_ADMIN_DATABASE_URL": settings.admin_database_url.get_secret_value(),
+        "TELLONCE_CONNECT_DATABASE_URL": settings.connect_database_url.get_secret_value(),
         "TELLONCE_KAFKA_BOOTSTRAP": settings.kafka_bootstrap,
         "TELLONCE_CONNECT_URL": settings.connect_url,
-        "TELLONCE_CONNECT_DATABASE_URL": dsns[passwords.CONNECT],
         "TELLONCE_DOMAIN_DATABASE_URL": dsns[passwords.DOMAIN],
         "TELLONCE_ANALYST_DATABASE_URL": dsns[passwords.ANALYST],
     }

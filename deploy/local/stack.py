@@ -170,6 +170,7 @@ class Stack:
         return Settings.model_construct(
             database_url=SecretStr(self.consumer_dsn),
             admin_database_url=SecretStr(self.owner_dsn),
+            connect_database_url=SecretStr(self.connect_dsn),
             kafka_bootstrap=self.bootstrap,
             connect_url=self.connect_url,
         )
