@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+from connectors.kafka.offsets import TopicOffsets
 from connectors.logging import about, get_logger
 from producers.clock.books import Books
 from producers.clock.decide import (
@@ -57,20 +58,8 @@ class ReconcilerOptions:
     max_resends: int = MAX_RESENDS
 
 
-@dataclass(frozen=True, slots=True)
-class TopicEnds:
-    """A topic that exists: its id and the offset after the last record of each partition."""
-
-    topic_id: str
-    ends: Mapping[int, int]
-
-
-class Topics(Protocol):
-    """What the reconciler asks of the broker."""
-
-    def ends(self, topics: Sequence[str]) -> Mapping[str, TopicEnds]:
-        """The ends, now, of those topics that exist; raises when the broker does not answer."""
-        ...
+TopicEnds = Callable[[Collection[str]], Mapping[str, TopicOffsets]]
+"""Where those topics end now that exist; raises when the broker does not answer."""
 
 
 class _StoppedError(Exception):
@@ -83,7 +72,7 @@ class Reconciler:
     def __init__(
         self,
         books: Books,
-        topics: Topics,
+        topic_ends: TopicEnds,
         metrics: ClockMetrics,
         *,
         options: ReconcilerOptions | None = None,
@@ -91,7 +80,7 @@ class Reconciler:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._books = books
-        self._topics = topics
+        self._topic_ends = topic_ends
         self._metrics = metrics
         self._options = options or ReconcilerOptions()
         self._stop = stop or threading.Event()
@@ -144,7 +133,7 @@ class Reconciler:
             return replace(seen, unanswered=frozenset({lacking}))
         if not candidates:
             return seen
-        ends = self._topics.ends(sorted({row.topic for row in candidates}))
+        ends = self._topic_ends({row.topic for row in candidates})
         asked = [row for row in candidates if row.topic in ends]
         behind = self._await(lambda: self._behind(asked, ends), deadline)
         silent = {lag.group for lag in behind}
@@ -173,14 +162,14 @@ class Reconciler:
             if self._stop.wait(self._options.poll_s):
                 raise _StoppedError
 
-    def _behind(self, asked: Sequence[Candidate], ends: Mapping[str, TopicEnds]) -> list[Behind]:
+    def _behind(self, asked: Sequence[Candidate], ends: Mapping[str, TopicOffsets]) -> list[Behind]:
         owed: dict[str, set[str]] = {}
         for row in asked:
             owed.setdefault(row.group, set()).add(ends[row.topic].topic_id)
         by_partition = {
             (topic.topic_id, partition): end
             for topic in ends.values()
-            for partition, end in topic.ends.items()
+            for partition, end in topic.partitions.items()
         }
         progress = self._books.progress(list(owed), [topic.topic_id for topic in ends.values()])
         return groups_behind(owed, by_partition, progress)

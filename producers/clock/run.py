@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -18,13 +19,14 @@ from confluent_kafka.admin import AdminClient
 from prometheus_client import CollectorRegistry
 from psycopg import Connection, Error
 
+from connectors.kafka.clients import admin_client
+from connectors.kafka.offsets import end_offsets
 from connectors.logging import get_logger
 from connectors.postgres import clock, migrate, pool
 from connectors.postgres.errors import Fault, fault
 from connectors.settings import Settings
 from connectors.telemetry import Health, TelemetryServer, serve
 from producers.clock.books import Books
-from producers.clock.broker import BrokerTopics, admin_client
 from producers.clock.decide import Round
 from producers.clock.reconcile import Reconciler, ReconcilerOptions
 from producers.clock.signals import Action, ClockMetrics
@@ -95,7 +97,7 @@ class ClockProcess:
 
     def _through_all_weather(self) -> None:
         pause = self._options.backoff_s
-        admin = admin_client(self._settings)
+        admin = admin_client(self._settings, client_id="tellonce-clock")
         while not self._stop.is_set():
             try:
                 with pool.connect(
@@ -117,7 +119,7 @@ class ClockProcess:
     def _work(self, conn: Connection[Any], admin: AdminClient) -> None:
         reconciler = Reconciler(
             Books(conn),
-            BrokerTopics(admin),
+            partial(end_offsets, admin),
             self._metrics,
             options=self._options.reconciler,
             stop=self._stop,

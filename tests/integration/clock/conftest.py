@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,10 +14,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 from psycopg import Connection, conninfo, sql
 
+from connectors.kafka.offsets import TopicOffsets
 from connectors.postgres import migrate
 from deploy.local.stack import Stack
 from producers.clock.books import Books
-from producers.clock.reconcile import Reconciler, ReconcilerOptions, TopicEnds
+from producers.clock.reconcile import Reconciler, ReconcilerOptions
 from producers.clock.signals import ClockMetrics
 
 GROUP = "supersession.loans"
@@ -45,7 +46,8 @@ class Database:
     admin_dsn: str
     owner_dsn: str
     consumer_dsn: str
-    topics: FakeTopics = field(default_factory=lambda: FakeTopics({TOPIC: TopicEnds("topic-1", {0: 0})}))
+    topics: dict[str, TopicOffsets] = field(default_factory=lambda: {TOPIC: TopicOffsets("topic-1", {0: 0})})
+    """The broker's topics, as far as the reconciler asks for them."""
 
     opened: list[Connection[Any]] = field(default_factory=list)
 
@@ -61,8 +63,11 @@ class Database:
         metrics = ClockMetrics(CollectorRegistry())
         given: dict[str, Any] = {"slot": self.name, "answer_within_s": 1.0, "poll_s": 0.02}
         return Reconciler(
-            self.books(), self.topics, metrics, options=ReconcilerOptions(**(given | options))
+            self.books(), self.ends, metrics, options=ReconcilerOptions(**(given | options))
         ), metrics
+
+    def ends(self, topics: Collection[str]) -> dict[str, TopicOffsets]:
+        return {topic: self.topics[topic] for topic in topics if topic in self.topics}
 
     def run(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Run one statement as the owner and return its rows."""
@@ -118,7 +123,7 @@ class Database:
 
     def progressed(self, next_offset: int, *, end: int, group: str = GROUP) -> None:
         """The topic ends at `end`, the group has come to `next_offset`."""
-        self.topics.known = {TOPIC: TopicEnds("topic-1", {0: end})}
+        self.topics[TOPIC] = TopicOffsets("topic-1", {0: end})
         self.run(
             "INSERT INTO platform.consumer_progress VALUES (%s, 'topic-1', 0, %s, %s, now()) "
             "ON CONFLICT (group_name, topic_id, partition) DO UPDATE SET next_offset = excluded.next_offset",
@@ -126,16 +131,6 @@ class Database:
             TOPIC,
             next_offset,
         )
-
-
-@dataclass
-class FakeTopics:
-    """The broker, as far as the reconciler asks it."""
-
-    known: Mapping[str, TopicEnds]
-
-    def ends(self, topics: Sequence[str]) -> Mapping[str, TopicEnds]:
-        return {topic: self.known[topic] for topic in topics if topic in self.known}
 
 
 @pytest.fixture

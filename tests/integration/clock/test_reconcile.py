@@ -96,7 +96,7 @@ def test_a_dead_group_is_unanswered_and_does_not_hide_what_another_lost(database
 
 def test_a_topic_that_is_gone_is_no_verdict(database: Database) -> None:
     database.happened("a")
-    database.topics.known = {}
+    database.topics.clear()
     reconciler, _ = database.reconciler()
     with database.capturing():
         done = reconciler.round()
