@@ -50,7 +50,7 @@ def prepare(folder: Path, engines: Engines, bootstrap: str, port: int, out: Path
     """Write the configuration and say how to start."""
     text = CONFIGURATION.format(host=LOOPBACK, bootstrap=bootstrap, port=port)
     jvm.lay_out(folder, engines, text)
-    return jvm.launch(folder, "org.apache.kafka.connect.cli.ConnectDistributed", out, STOP_GRACE_S)
+    return jvm.launch(folder, "org.apache.kafka.connect.cli.ConnectDistributed", engines, out, STOP_GRACE_S)
 
 
 def answers(url: str) -> bool:

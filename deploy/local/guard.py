@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
+ENDED = (0, 128 + signal.SIGTERM)
+"""Exit codes of an engine that ended in good order; Java's after SIGTERM is the second."""
 
 
 def _die_with_guard(stop_signal: int) -> None:
@@ -124,6 +126,10 @@ def main(spec: dict[str, Any]) -> int:
                 poll.unregister(fd)
             else:
                 asked = True
+    if spec["leaves"] and engine.returncode in ENDED:
+        written, kept = map(Path, spec["leaves"])
+        with contextlib.suppress(OSError):  # not written, or the place is not ours: another engine may do it
+            written.replace(kept)
     return engine.returncode
 
 

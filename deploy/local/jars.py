@@ -66,6 +66,11 @@ class Engines:
         return self.home / "plugins" / "debezium"
 
     @property
+    def archives(self) -> Path:
+        """What Java programs leave for their next start; not part of what was fetched."""
+        return self.home / "archives"
+
+    @property
     def postgres(self) -> Path:
         return self.home / "postgres"
 
@@ -136,6 +141,7 @@ def _build(home: Path) -> None:
         new = Path(folder) / "engines"
         kafka, debezium = new / "kafka", new / "plugins" / "debezium"
         debezium.mkdir(parents=True)
+        (new / "archives").mkdir()
         fetch(kafka, _platform())
         _check_against_lock(kafka)
         for jar in sorted(kafka.iterdir()):
@@ -183,10 +189,9 @@ def _make_readable(home: Path) -> None:
 
 
 def _manifest(home: Path) -> dict[str, str]:
-    files = (path for path in home.rglob("*") if path.is_file() and not path.is_symlink())
-    return {
-        str(path.relative_to(home)): _sha256(path) for path in sorted(files) if path.name != "manifest.json"
-    }
+    fetched = (path for part in ("kafka", "plugins", "postgres") for path in (home / part).rglob("*"))
+    files = sorted(path for path in fetched if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(home)): _sha256(path) for path in files}
 
 
 def _is_whole(home: Path) -> bool:

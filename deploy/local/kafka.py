@@ -59,8 +59,8 @@ def prepare(folder: Path, engines: Engines, port: int, controller_port: int, out
     text = CONFIGURATION.format(host=LOOPBACK, port=port, controller_port=controller_port)
     jvm.lay_out(folder, engines, text)
     if not (folder / "data" / "meta.properties").exists():
-        _format(folder)
-    return jvm.launch(folder, "kafka.Kafka", out, STOP_GRACE_S)
+        _format(folder, engines)
+    return jvm.launch(folder, "kafka.Kafka", engines, out, STOP_GRACE_S)
 
 
 def answers(bootstrap: str) -> bool:
@@ -72,11 +72,11 @@ def answers(bootstrap: str) -> bool:
         return False
 
 
-def _format(folder: Path) -> None:
+def _format(folder: Path, engines: Engines) -> None:
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
     arguments = ("format", "--standalone", "--cluster-id", cluster, "--config", "run.properties")
     run = subprocess.run(
-        jvm.command(folder, "kafka.tools.StorageTool", *arguments),
+        jvm.command(folder, "kafka.tools.StorageTool", *arguments, options=jvm.from_archive(folder, engines)),
         cwd=folder,
         env=jvm.environment(),
         capture_output=True,

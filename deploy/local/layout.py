@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +56,15 @@ class Layout:
         for folder in (self.root, self.logs, self.kafka, self.connect):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
+
+    def set_logs_aside(self) -> None:
+        """Move the last run's logs to `logs/previous`: what is in `logs` is this run's."""
+        previous = self.logs / "previous"
+        shutil.rmtree(previous, ignore_errors=True)
+        previous.mkdir(mode=0o700)
+        for log in self.logs.iterdir():
+            if log.is_file():
+                log.rename(previous / log.name)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -39,6 +39,8 @@ class Launch:
     stop_signal: signal.Signals
     grace_s: float
     account: Account | None = None
+    leaves: tuple[Path, Path] | None = None
+    """A file that the engine writes when it ends by itself or is asked to, and where to move it then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Process:
             "grace_s": launch.grace_s,
             "account": launch.account.as_json() if launch.account else None,
             "watch": watch,
+            "leaves": [str(path) for path in launch.leaves] if launch.leaves else None,
         }
         with launch.out.open("ab") as out:
             guard = subprocess.Popen(

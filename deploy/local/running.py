@@ -21,7 +21,7 @@ Component = Literal["postgres", "kafka", "connect"]
 ALL: Final[tuple[Component, ...]] = ("postgres", "kafka", "connect")
 """In the order they depend on each other."""
 
-ENDING_S = 20.0
+ENDING_S = 30.0
 """How long a new stack waits for the end of one whose starter was just killed."""
 
 

@@ -56,6 +56,7 @@ class Stack:
         layout = Layout(root.resolve())
         layout.create()
         hold = Hold.take(layout)
+        layout.set_logs_aside()
         layout.state.unlink(missing_ok=True)  # of a stack that the machine's end took with it
         try:
             engines = jars.ensure(progress)
