@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from psycopg import Connection
+from psycopg import Connection, errors
 from psycopg.pq import TransactionStatus
 
 from connectors.postgres import sql
 
 _LEDGER = sql.load("schemas.sql", "ledger.sql")
+PARTITION_TRIES = 20
+"""With the function's own 250 ms about 10 s: longer than any transaction of ours is open."""
+PARTITION_PAUSE_S = 0.25
 _FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 
@@ -77,8 +81,7 @@ def migrate(conn: Connection, products: Iterable[str] = ()) -> Sequence[Migratio
                 {"version": migration.version, "name": migration.name, "checksum": migration.checksum},
             )
             done.append(migration)
-    with conn.transaction():
-        conn.execute(_LEDGER.ensure_partitions)
+    _ensure_partitions(conn)
     register_products(conn, products)
     return done
 
@@ -98,6 +101,20 @@ def register_products(conn: Connection, names: Iterable[str]) -> list[str]:
     with conn.transaction():
         rows = conn.execute(_LEDGER.register_products, {"products": sorted(set(names))}).fetchall()
     return sorted(row[0] for row in rows)
+
+
+def _ensure_partitions(conn: Connection) -> None:
+    """Makes the coming days; tries for a few seconds, because it never waits long for a lock itself."""
+    for tries_left in reversed(range(PARTITION_TRIES)):
+        try:
+            with conn.transaction():
+                conn.execute(_LEDGER.ensure_partitions)
+        except errors.LockNotAvailable:
+            if not tries_left:
+                raise
+            time.sleep(PARTITION_PAUSE_S)
+        else:
+            return
 
 
 def _checked_history(conn: Connection) -> list[tuple[int, str, str]]:

@@ -3,7 +3,7 @@
 -- wait behind it, so we would rather fail with 55P03 and be called again.
 
 CREATE FUNCTION platform.partition_name(root regclass, day date) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT AS $$
+LANGUAGE sql STABLE STRICT AS $$
   SELECT (SELECT c.relname FROM pg_catalog.pg_class c WHERE c.oid = root) || to_char(day, '"_"YYYYMMDD')
 $$;
 
@@ -45,6 +45,7 @@ $$;
 CREATE FUNCTION platform.ensure_partitions(first date, days integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '250ms' AS $$
 DECLARE
+  roots regclass[] := ARRAY['platform.outbox', 'platform.decision'];
   root regclass;
   day date;
   made integer := 0;
@@ -52,8 +53,13 @@ BEGIN
   IF days NOT BETWEEN 0 AND 400 THEN
     RAISE EXCEPTION 'ensure_partitions makes 0 to 400 days at once, not %', days USING ERRCODE = 'TO101';
   END IF;
+  IF NOT EXISTS (
+    SELECT FROM generate_series(0, days - 1) AS n, unnest(roots) AS every (root)
+     WHERE NOT platform.is_partition(every.root, first + n)) THEN
+    RETURN 0;
+  END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('platform.partitions', 0)); -- several clocks may run
-  FOREACH root IN ARRAY ARRAY['platform.outbox', 'platform.decision']::regclass[] LOOP
+  FOREACH root IN ARRAY roots LOOP
     FOR day IN SELECT first + n FROM generate_series(0, days - 1) AS n LOOP
       IF NOT platform.is_partition(root, day) THEN
         PERFORM platform.add_partition(root, day);

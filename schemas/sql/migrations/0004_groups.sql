@@ -98,20 +98,26 @@ END
 $$;
 COMMENT ON FUNCTION platform.drop_day IS 'returns how many partitions it dropped; 0 when they were gone; 55P03: call again';
 
--- The completeness probe as a relation: inlined where it stands in FROM, so it joins and nests like a table.
+-- The completeness probe as a relation: inlined where it stands in FROM, so it nests in a set-based statement.
+-- Each OFFSET 0 keeps the planner from being clever: the events of one subject by its index, then for each a probe of one
+-- key in one day. As a join, a plan made while tables are small would read all decisions; flattened, it would have a
+-- copy of the inner plan for every day of the outer.
 CREATE FUNCTION platform.undecided_events(group_name text, tenant text, product text, subject text)
 RETURNS TABLE (event_id uuid) LANGUAGE sql STABLE AS $$
-  SELECT o.event_id
-    FROM platform.outbox o
-   WHERE o.message_key = undecided_events.tenant || ':' || undecided_events.subject
-     AND o.topic = 'events.' || undecided_events.product
-     AND o.topic LIKE 'events.%' -- says no more than the line above, but lets the planner take the partial index
-     AND o.tenant_id = undecided_events.tenant
-     AND NOT EXISTS (
-       SELECT FROM platform.decision d
-        WHERE d.event_id = o.event_id
-          AND d.tenant_id = o.tenant_id
-          AND d.group_name = undecided_events.group_name)
+  SELECT e.event_id
+    FROM (SELECT o.event_id, o.tenant_id
+            FROM platform.outbox o
+           WHERE o.message_key = undecided_events.tenant || ':' || undecided_events.subject
+             AND o.topic = 'events.' || undecided_events.product
+             AND o.topic LIKE 'events.%' -- says no more than the line above, but lets the planner take the partial index
+             AND o.tenant_id = undecided_events.tenant
+          OFFSET 0) AS e
+   WHERE NOT EXISTS (
+     SELECT FROM platform.decision d
+      WHERE d.event_id = e.event_id
+        AND d.tenant_id = e.tenant_id
+        AND d.group_name = undecided_events.group_name
+     OFFSET 0)
 $$;
 
 CREATE FUNCTION platform.undecided(group_name text, tenant text, product text, subject text) RETURNS boolean

@@ -66,14 +66,16 @@ GRANT SELECT ON platform.installation, platform.product, platform.clock TO domai
 GRANT EXECUTE ON FUNCTION platform.clock_now(text), platform.id_floor(timestamptz), platform.day_floor(date),
   platform.day_floor(timestamptz) TO domain, consumer, analyst;
 
+-- What the trigger and the policies of the outbox call in the name of whoever inserts.
+GRANT EXECUTE ON FUNCTION platform.is_recorded(uuid, text, text, text, text, text, bytea),
+  platform.refuse_event(platform.outbox), platform.refuse(text, text, text) TO domain, consumer;
+
 -- domain: append, and look at what became of it. recorded_at, position and message_key are the database's.
 GRANT SELECT ON platform.tenant, platform.tenant_grant TO domain;
 GRANT SELECT ON platform.outbox, platform.decision, platform.journey_progress, platform.nudge TO domain;
 GRANT INSERT (event_id, tenant_id, product, subject_id, key_id, topic, event_type, content_type, payload, occurred_at,
   traceparent) ON platform.outbox TO domain;
-GRANT EXECUTE ON FUNCTION platform.append(text, text, text, text, jsonb, timestamptz, uuid, text),
-  platform.is_recorded(uuid, text, text, text, text, text, bytea), platform.refuse_event(platform.outbox),
-  platform.refuse(text, text, text) TO domain;
+GRANT EXECUTE ON FUNCTION platform.append(text, text, text, text, jsonb, timestamptz, uuid, text) TO domain;
 
 -- analyst: reads.
 GRANT SELECT ON platform.tenant, platform.tenant_grant, platform.import, platform.outbox, platform.decision,
