@@ -14,8 +14,10 @@ import psycopg
 import pytest
 
 from connectors.postgres.migrate import register_products
+from deploy.local.passwords import DOMAIN
 from deploy.local.running import ALL, StackRunningError
 from deploy.local.stack import Stack
+from producers import tenants
 
 ROOTS = Path(__file__).parents[1] / "build"
 MOST_AT_ONCE = 8
@@ -47,10 +49,7 @@ def tenant(pg_only: Stack) -> str:
     """A tenant that no other test knows, granted to the loan service."""
     name = f"t-{uuid.uuid4().hex[:16]}"
     with psycopg.connect(pg_only.owner_dsn, autocommit=True) as owner:
-        owner.execute(
-            "INSERT INTO platform.tenant (tenant_id, name, created_at) VALUES (%s, %s, now())", [name, name]
-        )
-        owner.execute("SELECT platform.grant_tenant(%s, 'loans_service')", [name])
+        tenants.create(owner, name, roles=[DOMAIN])
     return name
 
 
