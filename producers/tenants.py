@@ -29,6 +29,8 @@ from connectors.postgres import sql
 from connectors.postgres.errors import Refusal, message, refusal
 
 _QUERIES = sql.load("producers", "tenants.sql")
+_DEPENDENT_OBJECTS = "2BP01"
+"""SQLSTATE of a DROP that something else still needs."""
 _SLUG = re.compile(r"[a-z0-9-]{1,40}")
 
 
@@ -194,15 +196,12 @@ def _transaction(conn: Connection[Any]) -> Iterator[None]:
                 raise UnknownTenantError(message(error)) from error
             case Refusal.UNKNOWN_ROLE:
                 raise UnknownRoleError(message(error)) from error
-            case _ if error.sqlstate == DEPENDENT_OBJECTS:
+            case _ if error.sqlstate == _DEPENDENT_OBJECTS:
                 raise SchemaInUseError(
                     f"{message(error)} {error.diag.message_detail or ''}".strip()
                 ) from error
             case _:
                 raise
-
-
-DEPENDENT_OBJECTS = "2BP01"
 
 
 def _unknown(tenant_id: str) -> UnknownTenantError:
