@@ -14,7 +14,7 @@ from typing import Final, Literal, Self
 from deploy.local.errors import StackError
 from deploy.local.layout import Layout, write_private
 from deploy.local.ports import LOOPBACK, Lease
-from deploy.local.process import Process
+from deploy.local.process import Process, ProcessId
 
 Component = Literal["postgres", "kafka", "connect"]
 
@@ -53,12 +53,14 @@ class Running:
 
     ports: Ports
     processes: dict[Component, Process] = field(default_factory=dict)
+    starter: ProcessId | None = None
+    """The process it will end with; None when it runs detached."""
 
     def write(self, path: Path) -> None:
         processes = {name: process.as_json() for name, process in self.processes.items()}
-        write_private(
-            path, json.dumps({"ports": asdict(self.ports), "processes": processes}, indent=1) + "\n"
-        )
+        starter = asdict(self.starter) if self.starter else None
+        state = {"ports": asdict(self.ports), "processes": processes, "starter": starter}
+        write_private(path, json.dumps(state, indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
@@ -70,7 +72,13 @@ class Running:
         processes: dict[Component, Process] = {
             name: Process.from_json(written) for name, written in state["processes"].items()
         }
-        return cls(Ports(**state["ports"]), processes)
+        starter = ProcessId(**state["starter"]) if state["starter"] else None
+        return cls(Ports(**state["ports"]), processes, starter)
+
+    @property
+    def ending(self) -> bool:
+        """Whether its starter is gone, so that its guards are stopping it."""
+        return self.starter is not None and not self.starter.alive
 
 
 class Hold:
@@ -91,9 +99,10 @@ class Hold:
         lock = os.open(layout.lock, os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + ENDING_S
         while not _locks(lock):
-            if Running.read(layout.state) is not None or time.monotonic() > deadline:
+            running = Running.read(layout.state)
+            if (running is not None and not running.ending) or time.monotonic() > deadline:
                 os.close(lock)
-                raise StackRunningError(f"a stack runs already in {layout.root}: `make down` stops it")
+                raise StackRunningError(_runs_already(layout, running))
             time.sleep(0.05)
         return cls(lock)
 
@@ -128,6 +137,13 @@ class Hold:
             with suppress(OSError):
                 os.close(descriptor)
         self.lock = self.watch = self._alive = -1
+
+
+def _runs_already(layout: Layout, running: Running | None) -> str:
+    whose = (
+        f"process {running.starter.number} ends it" if running and running.starter else "`make down` stops it"
+    )
+    return f"a stack runs already in {layout.root}: {whose}"
 
 
 def _locks(descriptor: int) -> bool:

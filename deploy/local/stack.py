@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Callable, Collection
@@ -16,7 +17,7 @@ from connectors.settings import Settings
 from deploy.local import database, environment, jars, passwords, postgres
 from deploy.local.errors import StackError
 from deploy.local.layout import Layout
-from deploy.local.process import Process
+from deploy.local.process import Process, ProcessId
 from deploy.local.runner import Progress, Runner
 from deploy.local.running import ALL, Component, Hold, Running
 
@@ -56,11 +57,11 @@ class Stack:
         layout = Layout(root.resolve())
         layout.create()
         hold = Hold.take(layout)
-        layout.set_logs_aside()
-        layout.state.unlink(missing_ok=True)  # of a stack that the machine's end took with it
         try:
+            layout.set_logs_aside()
+            running = Running(hold.lease_ports(), starter=ProcessId.of(os.getpid()))
+            running.write(layout.state)
             engines = jars.ensure(progress)
-            running = Running(hold.lease_ports())
             known = passwords.load_or_create(layout.passwords)
             runner = Runner(layout, engines, running.ports, known, hold, progress)
             stack = cls(layout, running, runner)
@@ -68,10 +69,7 @@ class Stack:
                 stack.add(components)
                 environment.write(layout.settings, stack.settings, stack.dsns)
                 if detached:
-                    running.write(layout.state)
-                    hold.let_go()
-                    for process in running.processes.values():
-                        process.disown()
+                    stack._detach(hold)
             except BaseException:
                 stack.stop()
                 raise
@@ -87,7 +85,7 @@ class Stack:
         if Hold.is_free(layout):
             return None
         running = Running.read(layout.state)
-        return cls(layout, running, None) if running else None
+        return cls(layout, running, None) if running and running.starter is None else None
 
     @classmethod
     def erase(cls, root: Path) -> None:
@@ -227,6 +225,13 @@ class Stack:
         if self._runner is None:
             raise StackError("a detached stack is changed as a whole: `make down`, `make up`")
         return self._runner
+
+    def _detach(self, hold: Hold) -> None:
+        self._running.starter = None
+        self._running.write(self.layout.state)
+        hold.let_go()
+        for process in self._running.processes.values():
+            process.disown()
 
     def _start_together(self, runner: Runner, components: Collection[Component]) -> None:
         """PostgreSQL beside Kafka, Connect as soon as the broker listens; the first failure ends them all."""

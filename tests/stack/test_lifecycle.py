@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -73,6 +74,8 @@ def test_two_stacks_stand_side_by_side_and_one_root_has_one(root: Path, tmp_path
         with Stack.start(root, ONLY) as one, Stack.start(other, ONLY) as two:
             add_row(one.owner_dsn)
             assert rows(two.owner_dsn) == []
+            with pytest.raises(StackRunningError, match=f"process {os.getpid()} ends it"):
+                Stack.start(root, ONLY)
             with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
                 rows(one.owner_dsn.replace(":" + password_of(one), ":" + password_of(two)))
     finally:
