@@ -6,6 +6,7 @@ one. The suite runs in one process; a second run in the same clone gets a folder
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from connectors.debezium.apply import apply
+from connectors.debezium.client import ConnectClient
+from connectors.debezium.config import ConnectorConfig
+from connectors.debezium.slot import read_slot
+from connectors.kafka.clients import admin_client
+from connectors.kafka.topics import topics_for
 from connectors.postgres.migrate import register_products
 from deploy.local.passwords import DOMAIN
 from deploy.local.running import ALL, StackRunningError
@@ -21,6 +28,7 @@ from producers import tenants
 
 ROOTS = Path(__file__).parents[1] / "build"
 MOST_AT_ONCE = 8
+STREAMING_WITHIN_S = 60.0
 PRODUCTS = ("loans", "worklog")
 """What the platform ships, and the product that lives in the tests."""
 
@@ -42,6 +50,29 @@ def stack(pg_only: Stack) -> Stack:
     """The run's stack, with everything running."""
     pg_only.add(ALL)
     return pg_only
+
+
+@pytest.fixture(scope="session")
+def pipeline(stack: Stack) -> Stack:
+    """The run's stack with topics and connector: what is committed to the outbox from now on is streamed."""
+    config = ConnectorConfig.from_settings(stack.settings)
+    admin = admin_client(stack.settings)
+    with (
+        ConnectClient(stack.connect_url) as connect,
+        psycopg.connect(stack.admin_dsn, autocommit=True) as database,
+    ):
+        apply(connect, admin, config, topics_for(PRODUCTS))
+        deadline = time.monotonic() + STREAMING_WITHIN_S
+        while not (is_followed(database, config.slot) and connect.status(config.name).is_streaming):
+            assert time.monotonic() < deadline, f"the connector does not stream: {stack.layout.logs}"
+            time.sleep(0.05)
+    return stack
+
+
+def is_followed(database: psycopg.Connection, slot: str) -> bool:
+    """Whether the connector reads from its slot; rows committed before the slot exists are not streamed."""
+    found = read_slot(database, slot)
+    return found is not None and found.active
 
 
 @pytest.fixture
