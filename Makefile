@@ -15,6 +15,7 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 | \2/p' Makefile | sed 's/|/\t/' | expand -t 16
 
 setup: $(READY) ## Python packages into .venv, pinned and hashed
+	@:
 
 $(READY): requirements.lock pyproject.toml
 	@python=$$(sh deploy/local/preflight.sh) || exit 1; \

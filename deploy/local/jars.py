@@ -84,11 +84,15 @@ def ensure(progress: Callable[[str], None]) -> Engines:
     home = cache_home() / pinned
     if _is_whole(home):
         return Engines(home)
-    with _locked(home.with_suffix(".lock")):
-        if not _is_whole(home):
-            progress("fetching PostgreSQL, Kafka and Debezium (once; about 70 MB)")
-            shutil.rmtree(home, ignore_errors=True)
-            _build(home)
+    try:
+        with _locked(home.with_suffix(".lock")):
+            if not _is_whole(home):
+                progress("fetching PostgreSQL, Kafka and Debezium (once; about 70 MB)")
+                shutil.rmtree(home, ignore_errors=True)
+                _build(home)
+    except PermissionError as error:
+        advice = "name another folder in TELLONCE_CACHE"
+        raise EnginesError(f"the cache of engines cannot be written ({error}): {advice}") from error
     return Engines(home)
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.layout import Layout
 from deploy.local.process import Process, ProcessId
+from deploy.local.running import Hold
 from deploy.local.stack import Stack
 
 CLONE = Path(__file__).parents[2]
@@ -73,6 +75,21 @@ def test_ctrl_c_in_the_terminal_reaches_only_the_starter(root: Path) -> None:
         os.killpg(parent.pid, signal.SIGINT)
         assert eventually(lambda: not postgres.alive)
     assert "database system is shut down" in log(root)
+
+
+def test_ctrl_c_in_the_middle_of_a_start(root: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTER.replace(', ("postgres",)', ""), str(root)],
+        env=os.environ | {"PYTHONPATH": str(CLONE)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as starting:
+        assert eventually((root / "logs" / "kafka.out").exists), "Kafka's JVM has begun, and needs seconds"
+        starting.send_signal(signal.SIGINT)
+        printed, said = starting.communicate(timeout=60)
+    assert (printed, "KeyboardInterrupt" in said) == ("", True)
+    assert Hold.is_free(Layout(root)), "every guard has ended before the starter did"
 
 
 def test_the_guard_is_killed(root: Path) -> None:
