@@ -55,6 +55,7 @@ def configure(log_format: LogFormat = "json", level: LogLevel = "info") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line at `info` for every request
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

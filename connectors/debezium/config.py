@@ -66,8 +66,8 @@ CAPTURE: Final[Mapping[str, str]] = MappingProxyType(
         "snapshot.mode": "no_data",
         # The slot is the memory of what is captured; it outlives the connector.
         "slot.drop.on.stop": "false",
-        # A slot that is ahead of the stored position is another slot, and what lies between is lost: fail, and let
-        # the supervisor mend it and tell. The default streams on as if nothing had happened.
+        # A slot ahead of the stored position is another slot, and what lies between is lost: fail, for the
+        # supervisor to mend and tell. The default streams on as if nothing had happened.
         "offset.mismatch.strategy": "trust_offset",
         # After a kill the old backend may hold the slot for a while: try again every second, for a minute.
         "slot.max.retries": "60",

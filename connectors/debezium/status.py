@@ -1,0 +1,74 @@
+"""Connector and slot in one look, for people and for `--json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+
+from connectors.debezium.client import ConnectClient, ConnectorStatus, UnknownConnector
+from connectors.debezium.diagnose import Alarm, Observed, diagnose, needs_stored_position
+from connectors.debezium.slot import Slot, read_slot
+from connectors.debezium.supervise import Watched, stored_position
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStatus:
+    """As just read. Each part is None when there is no such thing."""
+
+    connector: ConnectorStatus | None
+    slot: Slot | None
+    alarms: tuple[Alarm, ...]
+    cause: str
+
+    @property
+    def is_streaming(self) -> bool:
+        """The task runs and reads the slot."""
+        return (
+            self.connector is not None
+            and self.connector.is_streaming
+            and bool(self.slot and self.slot.active)
+        )
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data under names that stay."""
+        return {
+            "streaming": self.is_streaming,
+            "connector": self.connector
+            and {
+                "name": self.connector.name,
+                "state": self.connector.state.lower(),
+                "tasks": [
+                    {"task": task.number, "state": task.state.lower()} for task in self.connector.tasks
+                ],
+            },
+            "slot": self.slot
+            and {
+                "active": self.slot.active,
+                "wal_status": self.slot.wal_status,
+                "lag_bytes": self.slot.lag,
+                "retained_bytes": self.slot.retained,
+                "safe_bytes": self.slot.safe,
+            },
+            "alarms": list(self.alarms),
+            "cause": self.cause,
+        }
+
+
+def read_status(
+    connect: ConnectClient, conn: Connection[Any], watched: Watched | None = None
+) -> CaptureStatus:
+    """Read both, the slot first. Raises ConnectError (Connect away) and psycopg.Error."""
+    which = watched or Watched()
+    slot = read_slot(conn, which.slot)
+    stored = None
+    status: ConnectorStatus | None
+    try:
+        status = connect.status(which.connector)
+        if needs_stored_position(status, slot):
+            stored = stored_position(connect, which.connector)
+    except UnknownConnector:
+        status = None
+    found = diagnose(Observed(status, slot, stored, age_s=0.0))
+    return CaptureStatus(status, slot, tuple(sorted(found.alarms)), found.cause)
