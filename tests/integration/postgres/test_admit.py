@@ -219,6 +219,38 @@ def test_two_tries_at_the_same_moment_leave_one_event(
     assert len(rows(consumer, tenant)) == 1
 
 
+def test_a_copy_that_would_pass_the_policies_by_is_refused(domain: Conn) -> None:
+    with pytest.raises(errors.FeatureNotSupported, match="row-level security"), domain.cursor() as cursor:  # noqa: SIM117
+        with cursor.copy(
+            "COPY platform.outbox (tenant_id, product, subject_id, event_type, payload) FROM STDIN"
+        ):
+            pass
+
+
+def test_on_conflict_works_for_whoever_is_used_to_it(domain: Conn, consumer: Conn, tenant: str) -> None:
+    event = {"tenant_id": tenant, "event_id": new_id(domain)}
+    for _ in range(2):
+        domain.execute(
+            "INSERT INTO platform.outbox (event_id, tenant_id, product, subject_id, event_type, payload)"
+            " VALUES (%(event_id)s, %(tenant_id)s, 'loans', 'L-1', 'loans.initiated', '{}')"
+            " ON CONFLICT (event_id, tenant_id) DO NOTHING",
+            event,
+        )
+    assert len(rows(consumer, tenant)) == 1
+
+
+def test_one_id_for_two_tenants_is_two_events(domain: Conn, consumer: Conn, owner: Conn, tenant: str) -> None:
+    other = tenants.create(owner, f"{tenant[:20]}-two", roles=["loans_service"]).tenant_id
+    event_id = new_id(domain)
+    for name, payload in ((tenant, b"{}"), (other, b'{"a": 1}')):
+        insert(
+            domain,
+            "platform.outbox",
+            **{**EVENT, "tenant_id": name, "event_id": event_id, "payload": payload},
+        )
+    assert [row[0] for row in rows(consumer, tenant) + rows(consumer, other)] == [event_id] * 2
+
+
 def test_the_owner_is_asked_the_same(owner: Conn, tenant: str) -> None:
     refused("TO001", "unknown", insert, owner, "platform.outbox", **{**EVENT, "tenant_id": "nobody"})
     refused(
