@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pwd
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -54,8 +55,9 @@ def postgres_home(root: Path) -> Path:
     """
     if os.geteuid() != 0:
         return root / "postgres"
-    digest = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
-    return ROOT_STATE / digest
+    path = os.fsencode(root.resolve())
+    readable = re.sub(rb"[^A-Za-z0-9]+", b"-", path).strip(b"-")[-60:].decode()
+    return ROOT_STATE / f"{readable}-{hashlib.sha256(path).hexdigest()[:12]}"
 
 
 def cache_home() -> Path:

@@ -126,9 +126,6 @@ class Stack:
             raise ValueError("connect needs kafka")
         if wanted:
             self._start_together(self._its_runner(), wanted)
-        if "postgres" in wanted:
-            database.make_roles(self.maintenance_dsn, self._passwords)
-            database.make_schema(self.owner_dsn)
 
     def stop(self) -> None:
         """Stop everything gracefully, Connect first: it writes to the others. Data stays; twice is fine."""
@@ -249,8 +246,13 @@ class Stack:
                     return
             run("connect")
 
+        def run_postgres() -> None:
+            run("postgres")
+            database.make_roles(self.maintenance_dsn, self._passwords)
+            database.make_schema(self.owner_dsn)
+
         tasks: dict[Component, Callable[[], None]] = {
-            "postgres": lambda: run("postgres"),
+            "postgres": run_postgres,
             "kafka": lambda: run("kafka", listening.set),
             "connect": run_connect,
         }

@@ -37,8 +37,9 @@ def test_every_command_sets_up_what_it_needs(tmp_path: Path) -> None:
 
 def test_a_failing_check_shows_what_it_says_and_a_passing_one_nothing(tmp_path: Path) -> None:
     rule = next(line for line in (CLONE / "Makefile").read_text().splitlines() if line.startswith("quietly"))
+    noisy, failing = "echo noise", "sh -c 'echo reason >&2; exit 1'"
     (tmp_path / "Makefile").write_text(
-        f"{rule}\ngood:\n\t@$(call quietly,echo noise)\nbad:\n\t@$(call quietly,sh -c 'echo reason >&2; exit 1')\n"
+        f"{rule}\ngood:\n\t@$(call quietly,{noisy})\nbad:\n\t@$(call quietly,{failing})\n"
     )
     assert make("good", cwd=tmp_path).stdout == ""
     failed = make("bad", cwd=tmp_path)
