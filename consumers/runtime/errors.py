@@ -1,0 +1,79 @@
+"""The exception type is the routing decision: decide again, wait out the weather, isolate poison, or stop.
+
+| kind | what | what the loop does |
+|---|---|---|
+| CONFLICT | a unique violation, a row count that does not match, a serialization failure or deadlock | roll back, decide again on fresh state; decisions depend on state alone, so it converges |
+| WEATHER | SQLSTATE classes 08 40 53 55 57 58, a lost connection, a missing broker | back off, reconnect, never skip, never dead-letter |
+| POISON | SQLSTATE classes 22 and 23, an exception from decide | the second time: replayed one record per savepoint; what fails alone twice is dead-lettered |
+| FATAL | everything else: a missing table, a refused permission, a bug in the loop | stop with a message; skipping would lose, retrying would not help |
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+import psycopg
+from confluent_kafka import KafkaException
+
+EXIT_TEMPFAIL = 75
+"""sysexits' EX_TEMPFAIL: what is needed is away; start again later."""
+EXIT_CONFIG = 78
+"""sysexits' EX_CONFIG: starting again will not help before somebody mends something."""
+
+_WEATHER_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
+_CONFLICT_STATES = frozenset({"23505", "40001", "40P01"})
+_POISON_CLASSES = frozenset({"22", "23"})
+
+
+class Kind(Enum):
+    """What the loop does about a failure."""
+
+    CONFLICT = auto()
+    WEATHER = auto()
+    POISON = auto()
+    FATAL = auto()
+
+
+class RowCountMismatch(Exception):  # noqa: N818 it is a signal between write and loop, not an error of anybody's
+    """A statement touched another number of rows than the decision assumed."""
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(f"expected to touch {expected} rows, touched {found}")
+
+
+class DecideError(Exception):
+    """A group's `decide` raised; carries the cause. A decision that cannot be made is poison."""
+
+
+class StopRunning(Exception):  # noqa: N818 a request to end the process
+    """The process must end with `exit_code`; the message says what is wrong and how to mend it."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def classify(error: BaseException) -> Kind:
+    """What kind of failure this is. The order matters: 40001 is weather by class, but a conflict by meaning."""
+    match error:
+        case RowCountMismatch():
+            return Kind.CONFLICT
+        case DecideError():
+            return Kind.POISON
+        case psycopg.Error(sqlstate=str(state)):
+            if state in _CONFLICT_STATES:
+                return Kind.CONFLICT
+            if state[:2] in _WEATHER_CLASSES:
+                return Kind.WEATHER
+            if state[:2] in _POISON_CLASSES:
+                return Kind.POISON
+            return Kind.FATAL
+        case psycopg.OperationalError() | psycopg.InterfaceError():  # the connection broke; no SQLSTATE
+            return Kind.WEATHER
+        case psycopg.DataError():  # the driver refused a value before the server saw it, such as a NUL in text
+            return Kind.POISON
+        case KafkaException():
+            kafka_error = error.args[0]
+            return Kind.FATAL if kafka_error.fatal() else Kind.WEATHER
+        case _:
+            return Kind.FATAL
