@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -91,6 +92,22 @@ def test_our_services_get_only_settings_that_exist(services: dict[str, dict[str,
         given = set(services[name]["environment"])
         assert given <= known, name
         assert ("TELLONCE_ADMIN_DATABASE_URL" in given) == (name in ONCE), "the owner is for set-up alone"
+
+
+@pytest.mark.parametrize("service", sorted(OURS))
+def test_the_command_of_each_service_of_ours_exists(
+    services: dict[str, dict[str, Any]], service: str
+) -> None:
+    told = services[service]["command"]
+    program = "from deploy.cli.main import run; run()"
+    run = subprocess.run(
+        [sys.executable, "-c", program, *told, "--help"],
+        cwd=CLONE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
 
 
 def test_no_password_stands_in_the_file_and_make_env_makes_all_it_asks_for(tmp_path: Path) -> None:

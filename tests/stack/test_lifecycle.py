@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
@@ -114,8 +114,9 @@ def test_up_leaves_it_running_and_down_ends_it(root: Path, monkeypatch: pytest.M
     assert not first.settings_file.exists()
 
 
-def test_nobody_else_can_read_what_it_keeps(root: Path) -> None:
+def test_it_writes_settings_that_nobody_else_can_read(root: Path) -> None:
     with Stack.start(root, ONLY) as stack:
+        lines = stack.layout.settings.read_text().splitlines()
         modes = {
             path: stat.S_IMODE(path.stat().st_mode)
             for path in (root, stack.layout.passwords, stack.layout.settings, stack.layout.logs)
@@ -123,6 +124,10 @@ def test_nobody_else_can_read_what_it_keeps(root: Path) -> None:
         data = stat.S_IMODE((stack.layout.postgres / "data").stat().st_mode)
     assert list(modes.values()) == [0o700, 0o600, 0o600, 0o700]
     assert data == 0o700
+    variables = dict(line.split("=", 1) for line in lines if line[0] != "#")
+    assert variables["TELLONCE_DATABASE_URL"] == stack.consumer_dsn
+    assert variables["TELLONCE_ADMIN_DATABASE_URL"] == stack.owner_dsn
+    assert stack.settings.database_url.get_secret_value() == stack.consumer_dsn
 
 
 def test_a_suspended_engine_answers_nothing_and_still_stops(root: Path) -> None:
@@ -169,12 +174,3 @@ def test_one_failure_ends_the_whole_start(root: Path, monkeypatch: pytest.Monkey
 def test_connect_without_kafka_is_refused(root: Path) -> None:
     with pytest.raises(ValueError, match="connect needs kafka"):
         Stack.start(root, ("postgres", "connect"))
-
-
-def test_progress_and_environment_are_plain(root: Path) -> None:
-    with Stack.start(root, ONLY) as stack:
-        text = stack.layout.settings.read_text()
-    variables: Mapping[str, str] = dict(line.split("=", 1) for line in text.splitlines() if line[0] != "#")
-    assert variables["TELLONCE_DATABASE_URL"] == stack.consumer_dsn
-    assert variables["TELLONCE_ADMIN_DATABASE_URL"] == stack.owner_dsn
-    assert stack.settings.database_url.get_secret_value() == stack.consumer_dsn
