@@ -92,6 +92,7 @@ def test_our_services_get_only_settings_that_exist(services: dict[str, dict[str,
         given = set(services[name]["environment"])
         assert given <= known, name
         assert ("TELLONCE_ADMIN_DATABASE_URL" in given) == (name in ONCE), "the owner is for set-up alone"
+        assert ("TELLONCE_CONNECT_DATABASE_URL" in given) == (name in ONCE | {"capture"})
 
 
 @pytest.mark.parametrize("service", sorted(OURS))
