@@ -163,9 +163,7 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
         self._record_dead(tx, dead_decisions)
         return fresh
 
-    def _probe(
-        self, tx: Tx, known: Mapping[tuple[str, str], object]
-    ) -> Mapping[int, tuple[bool, bool]]:
+    def _probe(self, tx: Tx, known: Mapping[tuple[str, str], object]) -> Mapping[int, tuple[bool, bool]]:
         rows = tx.rows(
             QUERIES["probe"],
             {

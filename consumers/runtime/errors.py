@@ -4,7 +4,7 @@
 |---|---|---|
 | CONFLICT | a unique violation, a row count that does not match, a serialization failure or deadlock | roll back, decide again on fresh state; decisions depend on state alone, so it converges |
 | WEATHER | SQLSTATE classes 08 40 53 55 57 58, a lost connection, a missing broker | back off, reconnect, never skip, never dead-letter |
-| POISON | SQLSTATE classes 22 and 23, an exception from decide | the second time: replayed one record per savepoint; what fails alone twice is dead-lettered |
+| POISON | SQLSTATE classes 22 and 23, a refusal of our own rules (TO), an exception from decide | the second time: replayed one record per savepoint; what fails alone twice is dead-lettered |
 | FATAL | everything else: a missing table, a refused permission, a bug in the loop | stop with a message; skipping would lose, retrying would not help |
 """
 
@@ -15,14 +15,20 @@ from enum import Enum, auto
 import psycopg
 from confluent_kafka import KafkaException
 
+from connectors.postgres.errors import Fault, fault
+
 EXIT_TEMPFAIL = 75
 """sysexits' EX_TEMPFAIL: what is needed is away; start again later."""
 EXIT_CONFIG = 78
 """sysexits' EX_CONFIG: starting again will not help before somebody mends something."""
 
-_WEATHER_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
-_CONFLICT_STATES = frozenset({"23505", "40001", "40P01"})
-_POISON_CLASSES = frozenset({"22", "23"})
+_OF_FAULT = {
+    Fault.CONFLICT: "CONFLICT",
+    Fault.WEATHER: "WEATHER",
+    Fault.DATA: "POISON",
+    Fault.REFUSED: "POISON",
+    Fault.DEFECT: "FATAL",
+}
 
 
 class Kind(Enum):
@@ -54,24 +60,16 @@ class StopRunning(Exception):  # noqa: N818 a request to end the process
 
 
 def classify(error: BaseException) -> Kind:
-    """What kind of failure this is. The order matters: 40001 is weather by class, but a conflict by meaning."""
+    """What kind of failure this is."""
     match error:
         case RowCountMismatch():
             return Kind.CONFLICT
         case DecideError():
             return Kind.POISON
-        case psycopg.Error(sqlstate=str(state)):
-            if state in _CONFLICT_STATES:
-                return Kind.CONFLICT
-            if state[:2] in _WEATHER_CLASSES:
-                return Kind.WEATHER
-            if state[:2] in _POISON_CLASSES:
-                return Kind.POISON
-            return Kind.FATAL
-        case psycopg.OperationalError() | psycopg.InterfaceError():  # the connection broke; no SQLSTATE
-            return Kind.WEATHER
-        case psycopg.DataError():  # the driver refused a value before the server saw it, such as a NUL in text
+        case psycopg.DataError(sqlstate=None):  # the driver refused a value, such as a NUL in text
             return Kind.POISON
+        case psycopg.Error():
+            return Kind[_OF_FAULT[fault(error)]]
         case KafkaException():
             kafka_error = error.args[0]
             return Kind.FATAL if kafka_error.fatal() else Kind.WEATHER

@@ -52,4 +52,3 @@ def compare(expected: Mapping[Partition, int], actual: Mapping[Partition, int]) 
         elif found > position:
             ahead[partition] = found
     return Moved(behind, ahead)
-

@@ -37,7 +37,10 @@ class RuntimeMetrics:
             registry=registry,
         )
         self._partitions = Gauge(
-            "tellonce_assigned_partitions", "Partitions that this process reads.", ("group",), registry=registry
+            "tellonce_assigned_partitions",
+            "Partitions that this process reads.",
+            ("group",),
+            registry=registry,
         )
 
     def decided(self, outcome: str, reason: str | None, count: int) -> None:

@@ -90,9 +90,7 @@ def decide(product: Product, leads: Mapping[LeadKey, Lead], events: Sequence[Eve
     return batch
 
 
-def _decide_one(
-    product: Product, leads: Mapping[LeadKey, Lead], batch: Superseded, event: Event
-) -> Decision:
+def _decide_one(product: Product, leads: Mapping[LeadKey, Lead], batch: Superseded, event: Event) -> Decision:
     role = product.role_of(event.event_type)
     match role:
         case Role.LIFECYCLE | Role.RULE_INPUT:
@@ -125,7 +123,9 @@ def _reach(product: Product, batch: Superseded, key: LeadKey, lead: Lead, event:
     if step.retired:
         return _tear_down(batch, key, lead, advanced, event, DecisionOutcome.ADVANCED, NudgeReason.SUPERSEDED)
     if step.is_immediate:
-        return _tear_down(batch, key, lead, advanced, event, DecisionOutcome.IMMEDIATE, NudgeReason.SUPERSEDED)
+        return _tear_down(
+            batch, key, lead, advanced, event, DecisionOutcome.IMMEDIATE, NudgeReason.SUPERSEDED
+        )
     nudge = _nudge(step, key, event)
     _cancel_live(batch, key, lead, event, nudge.nudge_id, NudgeReason.SUPERSEDED)
     batch.armed[nudge.nudge_id] = nudge

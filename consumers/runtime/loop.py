@@ -1,0 +1,293 @@
+"""The loop: one batch after the other, while not stopping.
+
+Single-threaded on purpose. Rebalances happen inside `poll`, between batches, so nothing is in flight when a
+partition goes; a stop is a flag that a signal sets. Everything that can go wrong ends in one of the verdicts
+of `errors`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic
+
+import psycopg
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from connectors.kafka.topics import TopicSpec
+from connectors.logging import about, get_logger
+from consumers.runtime import assignment
+from consumers.runtime.assignment import Positions
+from consumers.runtime.batch import BatchTransaction, Committed, NotVisible
+from consumers.runtime.database import Database, Weather
+from consumers.runtime.errors import DecideError, Kind, RowCountMismatch, classify
+from consumers.runtime.fence import Fenced, Moved
+from consumers.runtime.group import DecisionsT, StateT
+from consumers.runtime.metrics import RuntimeMetrics
+from consumers.runtime.records import Dead, Read, Record
+
+BATCH_LIMIT = 2_000
+"""Per-batch costs are spread thin by then; more only lengthens locks and the work lost to a conflict."""
+POLL_S = 0.2
+"""How soon a stop is noticed by an idle process."""
+ABSENT_AFTER_S = 5.0
+"""A commit becomes visible within milliseconds of its WAL; a row that is not there by now never committed."""
+VISIBLE_PAUSE_S = 0.003
+CONFLICT_LIMIT = 100
+"""Each conflict means that somebody else got further; so many in a row mean that a statement never will."""
+
+_log = get_logger(__name__)
+
+
+class Loop(Generic[StateT, DecisionsT]):
+    """Runs one group in this process until `stopping` says so. Not thread-safe."""
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        admin: AdminClient,
+        specs: Sequence[TopicSpec],
+        group: str,
+        transaction: BatchTransaction[StateT, DecisionsT],
+        database: Database,
+        metrics: RuntimeMetrics,
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._consumer = consumer
+        self._admin = admin
+        self._specs = specs
+        self._group = group
+        self._transaction = transaction
+        self._database = database
+        self._metrics = metrics
+        self._stopping = stopping
+        self._positions = Positions()
+        self._topics = assignment.described(admin, specs)
+        self._broker = Weather("the broker", stopping)
+        self.last_progress = time.monotonic()
+
+    @property
+    def assigned(self) -> int:
+        """How many partitions this process reads."""
+        return len(self._positions)
+
+    def run(self) -> None:
+        """Until told to stop. Raises `StopRunning` when the process must end for another reason."""
+        self._consumer.subscribe(
+            [spec.name for spec in self._specs],
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_revoke,
+        )
+        while not self._stopping():
+            self.run_once(POLL_S)
+
+    def run_once(self, timeout_s: float) -> int:
+        """One batch, or nothing after `timeout_s`; returns how many records it committed."""
+        records = self._poll(timeout_s)
+        self.last_progress = time.monotonic()
+        return self._commit(records) if records else 0
+
+    # -- Kafka ---------------------------------------------------------------------------------------
+
+    def _poll(self, timeout_s: float) -> list[Record]:
+        """The first record there is and what is already here behind it; only of partitions that are ours, and
+        only what continues our position.
+        """
+        try:
+            first = self._consumer.poll(timeout_s)
+            if first is None:
+                return []
+            messages = [first, *self._consumer.consume(BATCH_LIMIT - 1, timeout=0)]
+        except KafkaException as error:
+            if classify(error) is Kind.FATAL:
+                raise
+            self._broker.wait(error)
+            return []
+        return self._ours(messages)
+
+    def _ours(self, messages: Iterable[Message]) -> list[Record]:
+        records: list[Record] = []
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                self._on_error(message, error)
+                continue
+            record = Record.of(message)
+            held = self._positions.get(record.topic, record.partition)
+            if held is not None and record.offset >= held[1]:
+                records.append(record)
+        return records
+
+    def _on_error(self, message: Message, error: KafkaError) -> None:
+        topic, partition = message.topic(), message.partition()
+        if error.fatal():
+            raise KafkaException(error)
+        if topic is None or partition is None:
+            _log.warning("kafka_error", detail=error.str())
+            return
+        if error.code() in (
+            KafkaError._AUTO_OFFSET_RESET,
+            KafkaError.OFFSET_OUT_OF_RANGE,
+            KafkaError.UNKNOWN_TOPIC_ID,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_PARTITION,
+        ):
+            self._find_again(topic, partition)
+        else:
+            _log.warning("kafka_error", detail=f"{topic}[{partition}]: {error.str()}")
+
+    def _find_again(self, topic: str, partition: int) -> None:
+        """The position is not in the log. Either the topic was made anew, and its new id has a beginning of
+        its own; or retention passed the position, and the anti-join makes going back safe.
+        """
+        held = self._positions.get(topic, partition)
+        if held is None:
+            return
+        self._topics = assignment.described(self._admin, self._specs)
+        if self._topics[topic].topic_id != held[0].topic_id:
+            cause = "topic_recreated"
+            _log.error("topic_recreated", detail=f"{topic}[{partition}]: reading it from its beginning")
+            found = self._database.patiently(
+                lambda conn: assignment.claim(
+                    conn, self._admin, self._group, self._topics, [(topic, partition)]
+                )
+            )
+        else:
+            cause = "out_of_range"
+            found = self._database.patiently(
+                lambda conn: assignment.rewind(conn, self._admin, self._group, held[0])
+            )
+        self._metrics.rewound(cause)
+        self._positions.hold(found)
+        self._seek(assignment.as_offsets(found))
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Hand Kafka the database's positions; seeking or pausing here is not possible."""
+        self._topics = assignment.described(self._admin, self._specs)
+        wanted = [(place.topic, place.partition) for place in partitions]
+        found = self._database.patiently(
+            lambda conn: assignment.claim(conn, self._admin, self._group, self._topics, wanted)
+        )
+        self._positions.hold(found)
+        consumer.incremental_assign(assignment.as_offsets(found))
+        self._metrics.assigned(len(self._positions))
+        _log.info("assigned", group=self._group, partitions=len(found))
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Nothing is in flight between batches, so there is nothing to drain."""
+        self._positions.release([(place.topic, place.partition) for place in partitions])
+        consumer.incremental_unassign(partitions)
+        self._metrics.assigned(len(self._positions))
+        _log.info("revoked", group=self._group, partitions=len(partitions))
+
+    def _seek(self, offsets: Iterable[TopicPartition]) -> None:
+        for place in offsets:
+            try:
+                self._consumer.seek(place)
+            except KafkaException as error:  # revoked meanwhile: its next owner reads the database
+                _log.warning("seek_refused", detail=f"{place.topic}[{place.partition}]: {error}")
+
+    # -- Postgres ------------------------------------------------------------------------------------
+
+    def _commit(self, records: Sequence[Record]) -> int:
+        """Commit these records, whatever it takes short of skipping one. Returns how many counted."""
+        batch = self._transaction.read(records)
+        arrived = time.time()
+        for item in batch:
+            if isinstance(item, Read):
+                self._metrics.captured(arrived - item.event.recorded_at.timestamp())
+                break  # the first of a batch has waited longest; one is enough for a distribution
+        poisoned = conflicts = 0
+        give_up_at = time.monotonic() + ABSENT_AFTER_S
+        while batch:
+            expected = self._positions.of({(item.record.topic, item.record.partition) for item in batch})
+            began = time.monotonic()
+            try:
+                committed = self._transaction.commit(
+                    self._database.connection(),
+                    batch,
+                    expected,
+                    singly=poisoned >= 2,
+                    give_up_absent=began > give_up_at,
+                )
+            except Fenced as fenced:
+                self._metrics.retried("fenced")
+                batch = self._realign(fenced.moved, batch)
+            except NotVisible as absent:
+                self._metrics.retried("not_visible")
+                _log.debug("not_visible", detail=str(absent))
+                time.sleep(VISIBLE_PAUSE_S)
+            except (psycopg.Error, DecideError, RowCountMismatch) as error:
+                kind = classify(error)
+                self._metrics.retried(kind.name.lower())
+                match kind:
+                    case Kind.WEATHER:
+                        self._database.close()
+                        self._database.weather.wait(error)
+                    case Kind.POISON:
+                        poisoned += 1
+                    case Kind.CONFLICT:
+                        conflicts += 1
+                        if conflicts > CONFLICT_LIMIT:
+                            raise
+                    case Kind.FATAL:
+                        raise
+            else:
+                self._database.weather.over()
+                self._broker.over()
+                self._committed(committed, len(batch), time.monotonic() - began)
+                return len(batch)
+        return 0
+
+    def _realign(self, moved: Moved, batch: Sequence[Read | Dead]) -> list[Read | Dead]:
+        """Behind: the database was restored, read again from where it stands. Ahead: somebody else decided
+        these records; drop what that covers and go on with the rest.
+        """
+        _log.warning("fenced", detail=str(moved))
+        self._positions.hold({**moved.behind, **moved.ahead})
+        if moved.behind:
+            # A restored database has lost rows of its own; what is missing is claimed again at its beginning.
+            behind = self._database.patiently(
+                lambda conn: assignment.claim(
+                    conn,
+                    self._admin,
+                    self._group,
+                    self._topics,
+                    [(place.topic, place.partition) for place in moved.behind],
+                )
+            )
+            self._positions.hold(behind)
+            self._metrics.rewound("database_behind")
+            self._seek(assignment.as_offsets(behind))
+        rest: list[Read | Dead] = []
+        gone = {(place.topic, place.partition) for place in moved.behind}
+        for item in batch:
+            place = (item.record.topic, item.record.partition)
+            held = self._positions.get(*place)
+            if place not in gone and held is not None and item.record.offset >= held[1]:
+                rest.append(item)
+        return rest
+
+    def _committed(self, committed: Committed, records: int, seconds: float) -> None:
+        self._positions.hold(committed.positions)
+        outcomes = Counter((decision.outcome.value, decision.reason) for decision in committed.decisions)
+        for (outcome, reason), count in outcomes.items():
+            self._metrics.decided(outcome, reason, count)
+        self._metrics.committed(records, committed.skipped, committed.forgotten, seconds)
+        for dead in committed.dead:
+            self._metrics.dead(dead.reason.value)
+            with about(tenant=dead.tenant_id, event_id=dead.event_id):
+                _log.error(
+                    "dead_letter",
+                    group=self._group,
+                    reason=dead.reason.value,
+                    place=f"{dead.record.topic}[{dead.record.partition}]@{dead.record.offset}",
+                    detail=dead.error,
+                )
+        try:
+            self._consumer.commit(offsets=assignment.as_offsets(committed.positions), asynchronous=True)
+        except KafkaException as error:  # advisory: dashboards read it, we do not
+            _log.debug("offset_commit_failed", detail=str(error))
