@@ -27,7 +27,7 @@ class Backoff:
 
     def tried(self, now: float) -> float:
         """An attempt is made now; returns the pause until the next."""
-        pause: float = min(self.first_s * 2.0**self.tries, self.most_s)
+        pause: float = min(self.first_s * 2.0 ** min(self.tries, 60), self.most_s)
         self.tries += 1
         self._due = now + pause
         self._well_since = None
