@@ -90,6 +90,13 @@ def stop(engine: subprocess.Popen[bytes], stop_signal: int, grace_s: float) -> N
         engine.wait()
 
 
+def keep(written: Path, kept: Path) -> None:
+    """Give the file its name once it is on the disk: whoever finds the name finds all of it."""
+    with written.open("rb") as file:
+        os.fsync(file.fileno())
+    written.replace(kept)
+
+
 def main(spec: dict[str, Any]) -> int:
     """Guard until the engine ends, a stop is asked for, or the starter is gone; the engine's exit code."""
     asked = False
@@ -127,9 +134,8 @@ def main(spec: dict[str, Any]) -> int:
             else:
                 asked = True
     if spec["leaves"] and engine.returncode in ENDED:
-        written, kept = map(Path, spec["leaves"])
         with contextlib.suppress(OSError):  # not written, or the place is not ours: another engine may do it
-            written.replace(kept)
+            keep(*map(Path, spec["leaves"]))
     return engine.returncode
 
 

@@ -75,9 +75,10 @@ def launch(folder: Path, main: str, engines: Engines, out: Path, grace_s: float)
     """
     options, leaves = from_archive(folder, engines), None
     if not options:
-        written = folder / "tmp" / "classes.jsa"
-        options = (f"-XX:ArchiveClassesAtExit={written}", "-Xlog:cds=off")
-        leaves = (written, _archive(folder, engines))
+        archive = _archive(folder, engines)
+        writer = hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]
+        written = archive.with_suffix(f".{writer}")  # in the archive's own folder, so that a move is atomic
+        options, leaves = (f"-XX:ArchiveClassesAtExit={written}", "-Xlog:cds=off"), (written, archive)
     return Launch(
         argv=command(folder, main, "run.properties", options=options),
         cwd=folder,

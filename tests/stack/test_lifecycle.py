@@ -13,11 +13,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from deploy.local import commands, runner
+from deploy.local import commands, jars, runner
 from deploy.local.errors import StackError
 from deploy.local.process import Process
 from deploy.local.running import ALL, Component, StackRunningError
-from deploy.local.stack import Stack
+from deploy.local.stack import Stack, silent
 
 ONLY: tuple[Component, ...] = ("postgres",)
 
@@ -53,6 +53,9 @@ def test_everything_answers_survives_a_kill_and_ends(root: Path) -> None:
         assert rows(stack.owner_dsn) == []
     assert not any(stack.alive(engine) for engine in ALL)
     stack.stop()
+    archives = [archive.name for archive in jars.ensure(silent).archives.iterdir()]
+    for engine in ("kafka", "connect"):
+        assert any(name.startswith(engine) for name in archives), "the next start is the faster one"
 
 
 def test_data_is_kept_until_reset(root: Path) -> None:
