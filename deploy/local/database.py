@@ -8,8 +8,9 @@ import psycopg
 from pydantic import SecretStr
 
 from connectors.postgres.bootstrap import Group, Login, bootstrap
-from connectors.postgres.migrate import migrate
+from connectors.postgres.migrate import SchemaVersionError, migrate
 from deploy.local import passwords
+from deploy.local.errors import StackError
 
 GROUPS: Mapping[str, Group | None] = {
     passwords.OWNER: None,
@@ -29,6 +30,9 @@ def make_roles(superuser_dsn: str, known: Mapping[str, str]) -> None:
 
 
 def make_schema(owner_dsn: str) -> None:
-    """Apply the migrations that are missing."""
+    """Apply the migrations that are missing. Raises StackError if the data is another program's."""
     with psycopg.connect(owner_dsn, autocommit=True) as connection:
-        migrate(connection)
+        try:
+            migrate(connection)
+        except SchemaVersionError as error:
+            raise StackError(f"{error}; or, to begin with an empty database: `make reset`") from error

@@ -94,9 +94,11 @@ class Stack:
         if not layout.root.exists():
             return
         hold = Hold.take(layout)
-        shutil.rmtree(layout.postgres, ignore_errors=True)
-        shutil.rmtree(layout.root)
-        hold.release()
+        try:
+            shutil.rmtree(layout.postgres, ignore_errors=True)
+            shutil.rmtree(layout.root)
+        finally:
+            hold.release()
 
     def __enter__(self) -> Self:
         return self

@@ -154,6 +154,13 @@ def test_a_failed_start_shows_the_log_and_leaves_nothing(root: Path) -> None:
     Stack.start(root, ONLY).stop()
 
 
+def test_data_of_another_program_is_refused_with_a_way_out(root: Path) -> None:
+    with Stack.start(root, ONLY) as stack, psycopg.connect(stack.owner_dsn) as owner:
+        owner.execute("UPDATE platform.schema_migration SET checksum = repeat('0', 64) WHERE version = 1")
+    with pytest.raises(StackError, match=r"0001_foundation .* `make reset`"):
+        Stack.start(root, ONLY)
+
+
 def test_one_failure_ends_the_whole_start(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = Event()
     begin = runner.Runner.start
