@@ -58,11 +58,12 @@ BEGIN
   RAISE EXCEPTION 'nudge % cannot go from % to %', NEW.nudge_id,
       CASE TG_OP WHEN 'INSERT' THEN 'nothing' ELSE OLD.state::text END, NEW.state
     USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
-          HINT = 'A nudge begins scheduled; scheduled -> pending -> sent; scheduled or pending -> cancelled.';
+          HINT = 'A nudge begins scheduled (or cancelled, when its successor came with it); scheduled -> pending -> sent; scheduled or pending -> cancelled.';
 END
 $$;
-CREATE TRIGGER nudge_begins_scheduled BEFORE INSERT ON platform.nudge
-  FOR EACH ROW WHEN (NEW.state <> 'scheduled') EXECUTE FUNCTION platform.refuse_nudge_transition();
+-- One that was superseded within the batch that armed it is born cancelled: history is whole, and never two are live.
+CREATE TRIGGER nudge_beginning BEFORE INSERT ON platform.nudge
+  FOR EACH ROW WHEN (NEW.state IN ('pending', 'sent')) EXECUTE FUNCTION platform.refuse_nudge_transition();
 CREATE TRIGGER nudge_transition BEFORE UPDATE OF state ON platform.nudge
   FOR EACH ROW WHEN (NOT (
     NEW.state = OLD.state

@@ -1,0 +1,240 @@
+"""An event, and its way through Kafka: CloudEvents attributes as headers around an Avro or JSON body.
+
+    key           <tenant>:<subject>
+    ce_id         the event's UUID           ce_tenant     the tenant
+    ce_type       <product>.<name>           ce_time       when it happened, RFC 3339
+    ce_source     the product                recorded_at   when the database took it, RFC 3339
+    ce_subject    the subject                content-type  application/json, avro/binary
+    traceparent   W3C trace context, may be absent
+
+`decode` is on the path of every record: keep it under 8 µs for a JSON body of five fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import NewType, NoReturn
+
+from schemas.codec import BodyError
+from schemas.products.catalogue import Catalogue, LoadedProduct
+from schemas.states import DeadReason
+
+EventId = NewType("EventId", str)
+TenantId = NewType("TenantId", str)
+SubjectId = NewType("SubjectId", str)
+ProductName = NewType("ProductName", str)
+EventType = NewType("EventType", str)
+Topic = NewType("Topic", str)
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+PAYLOAD_LIMIT = 262_144
+"""Bytes of a body. The outbox refuses more; here it bounds what a foreign producer can make us parse."""
+
+_UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}").fullmatch
+_TENANT = re.compile(rb"[a-z0-9-]{1,40}").fullmatch
+_MAX_SUBJECT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact. Times are aware and in UTC; the payload has Python values, the same whatever the body's form."""
+
+    event_id: EventId
+    tenant_id: TenantId
+    product: ProductName
+    subject_id: SubjectId
+    event_type: EventType
+    occurred_at: datetime
+    recorded_at: datetime
+    payload: Mapping[str, object]
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """As much of a refused record's identity as its headers gave, unverified."""
+
+    tenant_id: str | None = None
+    event_id: str | None = None
+    event_type: str | None = None
+
+
+class ContractError(Exception):
+    """A record that is not what its contract says. The message names what, where, and how to mend it."""
+
+    def __init__(self, reason: DeadReason, message: str, partial: Identity) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.partial = partial
+
+
+def decode(
+    topic: str,
+    key: bytes | None,
+    headers: Headers | None,
+    value: bytes | None,
+    *,
+    catalogue: Catalogue,
+    payload_limit: int = PAYLOAD_LIMIT,
+) -> Event:
+    """The event that a record carries; raises `ContractError` for every record that carries none.
+
+    The headers are the record's word, the key is what it was ordered by, the topic is where it was found: all
+    three must agree. A header that comes twice counts with its last value.
+    """
+    found = dict(headers or ())
+    try:
+        event_id, tenant, product = found["ce_id"], found["ce_tenant"], found["ce_source"]
+        subject, event_type, content_type = found["ce_subject"], found["ce_type"], found["content-type"]
+        occurred, recorded = found["ce_time"], found["recorded_at"]
+        if not (_UUID(event_id) and _TENANT(tenant)):  # type: ignore[arg-type]  # None is the TypeError below
+            _refuse_header(found)
+        loaded = catalogue.of_topic(topic)
+        if loaded is None or loaded.source != product:
+            _refuse_product(found, topic, loaded, catalogue)
+        if key != tenant + b":" + subject:  # type: ignore[operator]
+            _refuse_key(found, key)
+        contract = loaded.events.get(event_type.decode())  # type: ignore[union-attr]  # None is an AttributeError below
+        if contract is None:
+            _refuse_type(found, loaded)
+        occurred_at = _instant(occurred.decode())  # type: ignore[union-attr]
+        recorded_at = _instant(recorded.decode())  # type: ignore[union-attr]
+        trace = found.get("traceparent")
+        if not value:
+            _refuse_empty(found)
+        if len(value) > payload_limit:
+            _refuse_size(found, len(value), payload_limit)
+        return Event(
+            event_id.decode(),  # type: ignore[union-attr,arg-type]
+            tenant.decode(),  # type: ignore[union-attr,arg-type]
+            loaded.name,  # type: ignore[arg-type]
+            subject.decode(),  # type: ignore[union-attr,arg-type]
+            contract.event_type,
+            occurred_at,
+            recorded_at,
+            contract.read(value, content_type),  # type: ignore[arg-type]
+            None if trace is None else trace.decode(),
+        )
+    except BodyError as error:
+        _refuse(error.reason, str(error), found)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        _refuse_header(found)
+
+
+_NEEDED = (
+    "ce_id",
+    "ce_tenant",
+    "ce_source",
+    "ce_subject",
+    "ce_type",
+    "content-type",
+    "ce_time",
+    "recorded_at",
+)
+
+
+def _instant(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no zone")
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "backslashreplace")
+
+
+def _refuse(reason: DeadReason, message: str, found: Mapping[str, bytes | None]) -> NoReturn:
+    identity = Identity(_text(found.get("ce_tenant")), _text(found.get("ce_id")), _text(found.get("ce_type")))
+    raise ContractError(reason, message, identity) from None
+
+
+def _refuse_header(found: Mapping[str, bytes | None]) -> NoReturn:
+    """Says which header; reached only when one of them is absent or not what it must be."""
+    for name in _NEEDED:
+        if found.get(name) is None:
+            _refuse(
+                DeadReason.MISSING_HEADER,
+                f"header {name} is missing; records come from the outbox through the connector, which sets it",
+                found,
+            )
+    shape = "is malformed; records come from the outbox through the connector, which sets it"
+    if not _UUID(found["ce_id"] or b""):
+        _refuse(DeadReason.MALFORMED_HEADER, f"header ce_id {_text(found['ce_id'])!r} {shape}", found)
+    if not _TENANT(found["ce_tenant"] or b""):
+        _refuse(DeadReason.MALFORMED_HEADER, f"header ce_tenant {_text(found['ce_tenant'])!r} {shape}", found)
+    for name in ("ce_time", "recorded_at"):
+        try:
+            _instant((found[name] or b"").decode())
+        except ValueError:
+            _refuse(
+                DeadReason.MALFORMED_HEADER,
+                f"header {name} {_text(found[name])!r} is no instant such as 2026-12-01T09:00:00Z",
+                found,
+            )
+    _refuse(DeadReason.MALFORMED_HEADER, f"a header {shape}: not UTF-8", found)
+
+
+def _refuse_product(
+    found: Mapping[str, bytes | None], topic: str, loaded: LoadedProduct | None, catalogue: Catalogue
+) -> NoReturn:
+    if loaded is None:
+        here = ", ".join(sorted(catalogue.products)) or "none"
+        _refuse(
+            DeadReason.UNKNOWN_PRODUCT,
+            f"no product has topic {topic}; there are {here}. Name its folder in TELLONCE_PRODUCTS.",
+            found,
+        )
+    _refuse(
+        DeadReason.WRONG_PRODUCT,
+        f"header ce_source says {_text(found.get('ce_source'))!r} on topic {topic}",
+        found,
+    )
+
+
+def _refuse_key(found: Mapping[str, bytes | None], key: bytes | None) -> NoReturn:
+    if key is None:
+        _refuse(DeadReason.MISSING_HEADER, "the record has no key; it must be <tenant>:<subject>", found)
+    tenant, _, subject = key.partition(b":")
+    if tenant != found["ce_tenant"]:
+        _refuse(
+            DeadReason.WRONG_TENANT,
+            f"header ce_tenant says {_text(found['ce_tenant'])!r}, the key says {_text(tenant)!r}",
+            found,
+        )
+    _refuse(
+        DeadReason.WRONG_SUBJECT,
+        f"header ce_subject says {_text(found['ce_subject'])!r}, the key says {_text(subject)!r}",
+        found,
+    )
+
+
+def _refuse_type(found: Mapping[str, bytes | None], loaded: LoadedProduct) -> NoReturn:
+    name = _text(found["ce_type"]) or ""
+    near = get_close_matches(name, loaded.events, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    _refuse(
+        DeadReason.UNKNOWN_TYPE,
+        f"product {loaded.name} has no event type {name!r}; {hint}A newer product may have it: deploy that, then "
+        "retry the dead letter",
+        found,
+    )
+
+
+def _refuse_empty(found: Mapping[str, bytes | None]) -> NoReturn:
+    _refuse(
+        DeadReason.EMPTY, "the record has no body; an event's payload is a JSON object or framed Avro", found
+    )
+
+
+def _refuse_size(found: Mapping[str, bytes | None], size: int, limit: int) -> NoReturn:
+    _refuse(
+        DeadReason.OVERSIZED,
+        f"the body has {size} bytes, the limit is {limit}; keep large content elsewhere and send its id",
+        found,
+    )

@@ -1,0 +1,78 @@
+"""All products of an installation with their compiled contracts: what decoding and deciding look things up in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from schemas.codec import EventContract
+from schemas.products.model import Product
+
+
+class UnknownProductError(LookupError):
+    """No such product here; the message names those there are."""
+
+
+class UnknownEventTypeError(LookupError):
+    """No product here has such an event type; the message names the nearest."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedProduct:
+    """A valid product: its model and, by event type, its contracts."""
+
+    product: Product
+    events: Mapping[str, EventContract]
+    samples: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """One valid payload per event type, as JSON values."""
+    templates: Mapping[str, str] = field(default_factory=dict)
+    """Template sources by path below `templates/`."""
+
+    @property
+    def name(self) -> str:
+        """The product's name."""
+        return self.product.product
+
+    @property
+    def source(self) -> bytes:
+        """The name as the header `ce_source` has it."""
+        return self.product.product.encode()
+
+
+class Catalogue:
+    """The products of an installation, by name and by topic. Immutable; safe to share between threads."""
+
+    __slots__ = ("_by_topic", "_events", "_products")
+
+    def __init__(self, products: Iterable[LoadedProduct]) -> None:
+        self._products = {loaded.name: loaded for loaded in products}
+        self._by_topic = {loaded.product.events_topic: loaded for loaded in self._products.values()}
+        self._events = {
+            name: contract for loaded in self._products.values() for name, contract in loaded.events.items()
+        }
+
+    @property
+    def products(self) -> Mapping[str, LoadedProduct]:
+        """Every product by name."""
+        return MappingProxyType(self._products)
+
+    def product(self, name: str) -> LoadedProduct:
+        """The product of this name; raises `UnknownProductError`."""
+        try:
+            return self._products[name]
+        except KeyError:
+            raise UnknownProductError(
+                f"no product {name!r} here; there are {', '.join(sorted(self._products)) or 'none'}"
+            ) from None
+
+    def event(self, event_type: str) -> EventContract:
+        """The contract of an event type; raises `UnknownEventTypeError`."""
+        try:
+            return self._events[event_type]
+        except KeyError:
+            raise UnknownEventTypeError(f"no product here has an event type {event_type!r}") from None
+
+    def of_topic(self, topic: str) -> LoadedProduct | None:
+        """The product whose events are on this topic, None when it is no product's."""
+        return self._by_topic.get(topic)

@@ -1,0 +1,96 @@
+"""Every version of an event's schema that was ever published: `history/<event>/<n>.avsc`, n from 1.
+
+A body written with any of them must still be read, so a changed schema is held against all of them (backward,
+transitive). Versions are added by `tellonce schemas record`, never changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from schemas import avro
+from schemas.compat import incompatibilities
+
+FOLDER = "history/"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Recorded versions by event type, oldest first."""
+
+    by_event: Mapping[str, tuple[Any, ...]]
+
+    def versions(self, event_type: str) -> tuple[Any, ...]:
+        """The versions of one event type, parsed; version n is at n - 1."""
+        return self.by_event.get(event_type, ())
+
+
+def read_history(files: Mapping[str, bytes]) -> tuple[History, list[tuple[str, str]]]:
+    """The history among a product folder's files, and what is wrong with it as (file, message)."""
+    found: dict[str, dict[int, Any]] = {}
+    problems: list[tuple[str, str]] = []
+    for path in sorted(path for path in files if path.startswith(FOLDER) and path.endswith(".avsc")):
+        stem, _, number = path.removeprefix(FOLDER).removesuffix(".avsc").partition("/")
+        try:
+            raw = json.loads(files[path])
+            schema = avro.parse(raw)
+            if f"{int(number)}" != number or int(number) < 1 or raw["name"] != stem:
+                raise ValueError("its place must be history/<event>/<version from 1>.avsc")
+        except Exception as error:  # noqa: BLE001 json and fastavro raise whatever the text made them stumble over
+            problems.append((path, f"is not a recorded version: {error}"))
+            continue
+        found.setdefault(f"{raw.get('namespace', '')}.{raw['name']}", {})[int(number)] = schema
+    for event, versions in found.items():
+        if sorted(versions) != list(range(1, len(versions) + 1)):
+            problems.append(
+                (f"{FOLDER}{event}", f"versions {sorted(versions)} have a gap; restore the missing one")
+            )
+    return History({event: tuple(v[n] for n in sorted(v)) for event, v in found.items()}), problems
+
+
+def current_schemas(files: Mapping[str, bytes]) -> Iterator[tuple[str, str, Any]]:
+    """(stem, event type, parsed schema) of each `events/*.avsc`."""
+    for path in sorted(files):
+        if path.startswith("events/") and path.endswith(".avsc"):
+            raw = json.loads(files[path])
+            stem = path.removeprefix("events/").removesuffix(".avsc")
+            yield stem, f"{raw.get('namespace', '')}.{raw['name']}", avro.parse(raw)
+
+
+def compare(files: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """What would break, as (file, message): a schema that cannot read a recorded version, one that was
+    recorded and is gone, and one that is new or changed and not recorded yet.
+    """
+    history, problems = read_history(files)
+    seen: set[str] = set()
+    for stem, event_type, schema in current_schemas(files):
+        seen.add(event_type)
+        path = f"events/{stem}.avsc"
+        versions = history.versions(event_type)
+        for number, version in enumerate(versions, start=1):
+            problems += [
+                (path, f"cannot read what version {number} wrote: {reason}")
+                for reason in incompatibilities(schema, version)
+            ]
+        if avro.fingerprint_of(schema) not in {avro.fingerprint_of(version) for version in versions[-1:]}:
+            problems.append((path, "is not recorded as the newest version; run `tellonce schemas record`"))
+    problems += [
+        (f"events/{event.partition('.')[2]}.avsc", "is gone, and bodies of it may still be in topics")
+        for event in history.by_event
+        if event not in seen
+    ]
+    return sorted(problems)
+
+
+def additions(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files to add so that every current schema is recorded, by path; nothing that exists is changed."""
+    history, _ = read_history(files)
+    added: dict[str, bytes] = {}
+    for stem, event_type, schema in current_schemas(files):
+        versions = history.versions(event_type)
+        if not versions or avro.fingerprint_of(versions[-1]) != avro.fingerprint_of(schema):
+            added[f"{FOLDER}{stem}/{len(versions) + 1}.avsc"] = files[f"events/{stem}.avsc"]
+    return added
