@@ -114,7 +114,7 @@ def decode(
             tenant.decode(),  # type: ignore[union-attr,arg-type]
             loaded.name,  # type: ignore[arg-type]
             subject.decode(),  # type: ignore[union-attr,arg-type]
-            contract.event_type,
+            contract.event_type,  # type: ignore[arg-type]  # checked by the catalogue
             occurred_at,
             recorded_at,
             contract.read(value, content_type),  # type: ignore[arg-type]

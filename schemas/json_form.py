@@ -91,7 +91,7 @@ def _record(schema: Mapping[str, Any], named: dict[str, Check]) -> Check:
     named[schema["name"]] = check
     for item in schema["fields"]:
         nullable = isinstance(item["type"], list) and "null" in item["type"]
-        default = item["default"] if "default" in item else None if nullable else _MISSING
+        default = item.get("default", None if nullable else _MISSING)
         fields.append((item["name"], _compile(item["type"], named), default))
     return check
 

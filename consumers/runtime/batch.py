@@ -190,12 +190,14 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
         for _ in range(2):
             try:
                 with conn.transaction():
-                    result.decisions.extend(self._apply(tx, [item.event]))
-                return
+                    decided = self._apply(tx, [item.event])
             except (psycopg.Error, DecideError) as error:
                 if classify(error) is not Kind.POISON:
                     raise
                 failure = error
+            else:
+                result.decisions.extend(decided)
+                return
         event = item.event
         dead = Dead(
             item.record, DeadReason.POISON, str(failure), event.tenant_id, event.event_id, event.event_type

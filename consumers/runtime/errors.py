@@ -1,11 +1,13 @@
 """The exception type is the routing decision: decide again, wait out the weather, isolate poison, or stop.
 
-| kind | what | what the loop does |
-|---|---|---|
-| CONFLICT | a unique violation, a row count that does not match, a serialization failure or deadlock | roll back, decide again on fresh state; decisions depend on state alone, so it converges |
-| WEATHER | SQLSTATE classes 08 40 53 55 57 58, a lost connection, a missing broker | back off, reconnect, never skip, never dead-letter |
-| POISON | SQLSTATE classes 22 and 23, a refusal of our own rules (TO), an exception from decide | the second time: replayed one record per savepoint; what fails alone twice is dead-lettered |
-| FATAL | everything else: a missing table, a refused permission, a bug in the loop | stop with a message; skipping would lose, retrying would not help |
+CONFLICT  a unique violation, a row count that does not match, a serialization failure, a deadlock:
+          roll back, decide again on fresh state; decisions depend on state alone, so it converges
+WEATHER   SQLSTATE classes 08 40 53 55 57 58, a lost connection, a missing broker:
+          back off, reconnect, never skip, never dead-letter
+POISON    SQLSTATE classes 22 and 23, a refusal of our own rules (TO), an exception from decide:
+          the second time, replayed one record per savepoint; what fails alone twice is dead-lettered
+FATAL     everything else, such as a missing table, a refused permission, a bug in the loop:
+          stop with a message; skipping would lose, trying again would not help
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from psycopg import Cursor
-from psycopg.abc import Query
 
 from consumers.runtime.errors import RowCountMismatch
 
@@ -21,11 +20,11 @@ class Tx:
         self._cursor = cursor
         self.now = now
 
-    def rows(self, statement: Query, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
+    def rows(self, statement: bytes, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Run a statement and return all its rows."""
         return self._cursor.execute(statement, parameters).fetchall()
 
-    def run(self, statement: Query, parameters: Mapping[str, object], *, expect: int) -> None:
+    def run(self, statement: bytes, parameters: Mapping[str, object], *, expect: int) -> None:
         """Run a statement that must touch exactly `expect` rows.
 
         Raises `RowCountMismatch` otherwise: somebody changed what was loaded, so the batch rolls back and
@@ -35,6 +34,6 @@ class Tx:
         if found != expect:
             raise RowCountMismatch(expect, found)
 
-    def send(self, statement: Query, parameters: Mapping[str, object]) -> None:
+    def send(self, statement: bytes, parameters: Mapping[str, object]) -> None:
         """Run a statement whose row count says nothing, such as an INSERT that may find its row there."""
         self._cursor.execute(statement, parameters)

@@ -208,9 +208,11 @@ def _samples(
             problems.append(Problem(path, 1, str(error)))
         else:
             yield contract.event_type, value
-    for path in files:
-        if path.startswith(_SAMPLES) and path.removeprefix(_SAMPLES).removesuffix(".json") not in by_stem:
-            problems.append(Problem(path, 0, "belongs to no event type of this product"))
+    problems.extend(
+        Problem(path, 0, "belongs to no event type of this product")
+        for path in files
+        if path.startswith(_SAMPLES) and path.removeprefix(_SAMPLES).removesuffix(".json") not in by_stem
+    )
 
 
 def _cross_check(

@@ -7,6 +7,7 @@ transitive). Versions are added by `tellonce schemas record`, never changed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from schemas import avro
 from schemas.compat import incompatibilities
 
 FOLDER = "history/"
+
+_VERSION = re.compile(r"[1-9][0-9]{0,4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,11 @@ def read_history(files: Mapping[str, bytes]) -> tuple[History, list[tuple[str, s
         try:
             raw = json.loads(files[path])
             schema = avro.parse(raw)
-            if f"{int(number)}" != number or int(number) < 1 or raw["name"] != stem:
-                raise ValueError("its place must be history/<event>/<version from 1>.avsc")
         except Exception as error:  # noqa: BLE001 json and fastavro raise whatever the text made them stumble over
             problems.append((path, f"is not a recorded version: {error}"))
+            continue
+        if not _VERSION.fullmatch(number) or raw.get("name") != stem:
+            problems.append((path, "its place must be history/<event>/<version from 1>.avsc"))
             continue
         found.setdefault(f"{raw.get('namespace', '')}.{raw['name']}", {})[int(number)] = schema
     for event, versions in found.items():
