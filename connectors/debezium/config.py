@@ -15,7 +15,7 @@ from typing import Final
 from psycopg import conninfo
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from connectors.kafka.topics import TopicSpec
+from connectors.kafka.topics import RECORD_MAX_BYTES, TopicSpec
 from connectors.settings import Latency, Settings
 
 CLASS: Final = "io.debezium.connector.postgresql.PostgresConnector"
@@ -131,6 +131,7 @@ WIRE: Final[Mapping[str, str]] = MappingProxyType(
         # A record leaves at once; under load batches form by themselves behind the one in flight.
         "producer.override.linger.ms": "0",
         "producer.override.compression.type": "lz4",
+        "producer.override.max.request.size": str(RECORD_MAX_BYTES),
     }
 )
 

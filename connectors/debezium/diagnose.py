@@ -37,6 +37,9 @@ class Alarm(StrEnum):
     """Another slot under the same name, ahead of what was captured: as if it were missing."""
     SLOT_LOST = "slot_lost"
     """Its WAL is gone (max_slot_wal_keep_size): dropped and made anew, as if it were missing."""
+    PUBLICATION_MISSING = "publication_missing"
+    """What commits meanwhile is never captured, though all seems to run. The owner makes it again, as the
+    migrations have it."""
     SLOT_AT_RISK = "slot_at_risk"
     """The next checkpoint may remove WAL it needs: make capture run, or raise max_slot_wal_keep_size."""
     LAGGING = "lagging"
@@ -55,8 +58,10 @@ class Remedy(StrEnum):
     """Finish a rebuild that was cut short: stopped, and no stored position."""
 
 
-GAPS = frozenset({Alarm.SLOT_MISSING, Alarm.SLOT_REPLACED, Alarm.SLOT_LOST})
-"""Alarms after which committed rows may never have been captured."""
+BROKEN_SLOT = frozenset({Alarm.SLOT_MISSING, Alarm.SLOT_REPLACED, Alarm.SLOT_LOST})
+"""Only a new slot helps."""
+LOSSES = BROKEN_SLOT | {Alarm.PUBLICATION_MISSING}
+"""Alarms while which committed rows may never be captured: the reconciler owes a full sweep after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Observed:
     stored: int | None
     """The position Connect has stored; None when there is none, or when it does not matter."""
     age_s: float
+    is_published: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,8 @@ def needs_stored_position(status: ConnectorStatus | None, slot: Slot | None) -> 
 def diagnose(seen: Observed) -> Diagnosis:
     """What is wrong, and the one thing to do now. A connector that somebody holds is never overruled."""
     alarms = set(_slot_alarms(seen))
+    if not seen.is_published:
+        alarms.add(Alarm.PUBLICATION_MISSING)
     if seen.age_s > LAGGING_S:
         alarms.add(Alarm.LAGGING)
     if seen.status is None:
@@ -97,7 +105,7 @@ def diagnose(seen: Observed) -> Diagnosis:
     if seen.status.has_failed:
         alarms.add(Alarm.TASK_FAILED)
     remedy = Remedy.NOTHING
-    if alarms & GAPS:
+    if alarms & BROKEN_SLOT:
         remedy = Remedy.REBUILD
     elif Alarm.TASK_FAILED in alarms:
         remedy = Remedy.RESTART

@@ -11,8 +11,12 @@ SELECT
 FROM pg_replication_slots AS s
 WHERE s.slot_name = %(slot)s AND s.database = current_database()
 
--- name: position
-SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn
+-- name: stream
+-- Where the WAL ends now, and whether the publication publishes anything: PostgreSQL 18 streams on without one, and
+-- leaves out what it would have published.
+SELECT
+    pg_current_wal_insert_lsn() - '0/0'::pg_lsn,
+    EXISTS (SELECT FROM pg_publication_tables AS t WHERE t.pubname = %(publication)s)
 
 -- name: drop_slot
 -- Only a slot whose WAL is gone, and only when nobody holds it: it can never be read again.

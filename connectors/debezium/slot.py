@@ -52,11 +52,19 @@ def read_slot(conn: Connection[Any], name: str) -> Slot | None:
     return Slot(active, wal_status, *(None if size is None else int(size) for size in sizes))
 
 
-def read_position(conn: Connection[Any]) -> int:
-    """Where the WAL ends now: whatever has committed lies before it."""
-    row = conn.execute(QUERIES.position).fetchone()
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What capture reads from. Whatever has committed lies before `position`."""
+
+    position: int
+    is_published: bool
+
+
+def read_stream(conn: Connection[Any], publication: str) -> Stream:
+    """The end of the WAL, and whether the publication has a table."""
+    row = conn.execute(QUERIES.stream, {"publication": publication}).fetchone()
     assert row is not None  # a SELECT without FROM
-    return int(row[0])
+    return Stream(int(row[0]), bool(row[1]))
 
 
 class CaptureAge:

@@ -8,8 +8,9 @@ from typing import Any
 from psycopg import Connection
 
 from connectors.debezium.client import ConnectClient, ConnectorStatus, UnknownConnector
+from connectors.debezium.config import PUBLICATION
 from connectors.debezium.diagnose import Alarm, Observed, diagnose, needs_stored_position
-from connectors.debezium.slot import Slot, read_slot
+from connectors.debezium.slot import Slot, read_slot, read_stream
 from connectors.debezium.supervise import Watched, stored_position
 
 
@@ -62,6 +63,7 @@ def read_status(
     """Read both, the slot first. Raises ConnectError (Connect away) and psycopg.Error."""
     which = watched or Watched()
     slot = read_slot(conn, which.slot)
+    stream = read_stream(conn, PUBLICATION)
     stored = None
     status: ConnectorStatus | None
     try:
@@ -70,5 +72,5 @@ def read_status(
             stored = stored_position(connect, which.connector)
     except UnknownConnector:
         status = None
-    found = diagnose(Observed(status, slot, stored, age_s=0.0))
+    found = diagnose(Observed(status, slot, stored, age_s=0.0, is_published=stream.is_published))
     return CaptureStatus(status, slot, tuple(sorted(found.alarms)), found.cause)

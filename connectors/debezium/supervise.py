@@ -18,11 +18,19 @@ from connectors.debezium.client import (
     ConnectorStatus,
     UnknownConnector,
 )
-from connectors.debezium.config import NAME, SLOT
-from connectors.debezium.diagnose import Alarm, Diagnosis, Observed, Remedy, diagnose, needs_stored_position
-from connectors.debezium.rebuild import RebuildError, rebuild
+from connectors.debezium.config import NAME, PUBLICATION, SLOT
+from connectors.debezium.diagnose import (
+    LOSSES,
+    Alarm,
+    Diagnosis,
+    Observed,
+    Remedy,
+    diagnose,
+    needs_stored_position,
+)
+from connectors.debezium.rebuild import RebuildError, owe_full_sweep, rebuild
 from connectors.debezium.signals import Action, CaptureMetrics
-from connectors.debezium.slot import CaptureAge, Slot, read_position, read_slot
+from connectors.debezium.slot import CaptureAge, Slot, Stream, read_slot, read_stream
 from connectors.logging import get_logger
 
 _log = get_logger(__name__)
@@ -97,12 +105,13 @@ class Supervisor:
         """
         now = time.monotonic()
         slot = read_slot(conn, self._watched.slot)
-        self._age.mark(read_position(conn), now)
+        stream = read_stream(conn, PUBLICATION)
+        self._age.mark(stream.position, now)
         age = self._age.age(slot.confirmed if slot else None, now)
         self._metrics.show_slot(slot)
         self._metrics.age.set(age)
         try:
-            seen = self._observe(slot, age)
+            seen = self._observe(slot, stream, age)
         except (ConnectAway, ConnectBusy) as away:
             self._metrics.show_connector(None)
             self._backoff.trouble()
@@ -110,6 +119,8 @@ class Supervisor:
             return Diagnosis(self.alarms, Remedy.NOTHING, str(away))
         self._metrics.show_connector(seen.status)
         found = diagnose(seen)
+        if (self.alarms ^ found.alarms) & LOSSES:
+            owe_full_sweep(conn)
         self._alarms.show(found.alarms, now, found.cause)
         self._act(conn, found, now)
         return found
@@ -121,7 +132,7 @@ class Supervisor:
         self._backoff.trouble()
         self._alarms.show(frozenset({Alarm.DATABASE_AWAY}), time.monotonic(), why)
 
-    def _observe(self, slot: Slot | None, age: float) -> Observed:
+    def _observe(self, slot: Slot | None, stream: Stream, age: float) -> Observed:
         name = self._watched.connector
         status: ConnectorStatus | None
         stored = None
@@ -131,7 +142,7 @@ class Supervisor:
                 stored = stored_position(self._connect, name)
         except UnknownConnector:
             status = None
-        return Observed(status, slot, stored, age)
+        return Observed(status, slot, stored, age, stream.is_published)
 
     def _act(self, conn: Connection[Any], found: Diagnosis, now: float) -> None:
         if found.remedy is Remedy.NOTHING:

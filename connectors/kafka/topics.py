@@ -33,6 +33,10 @@ SLACK: Final = timedelta(days=2)
 """A record outlives its outbox row: its partitions are whole days, and upkeep may run late."""
 RETENTION: Final = HORIZON + SLACK
 
+RECORD_MAX_BYTES: Final = 9 * 1024 * 1024
+"""The largest payload an installation may allow, 8 MiB, with its headers: a record that the
+connector's producer or the broker refuses would stop the stream for good."""
+
 CHANNELS: Final = ("whatsapp", "email", "inapp")
 
 ANSWER_WITHIN_S: Final = 15.0
@@ -62,6 +66,7 @@ class TopicSpec:
                 "retention.bytes": "-1",
                 # Whole segments expire; days keep what is held close to what is promised.
                 "segment.ms": _DAY_MS,
+                "max.message.bytes": str(RECORD_MAX_BYTES),
                 # Retention counts from the arrival: a row captured late is not born old.
                 "message.timestamp.type": "LogAppendTime",
             }
@@ -174,9 +179,24 @@ def _wait_for(admin: AdminClient, specs: Mapping[str, TopicSpec]) -> dict[str, T
 
 def _mend(admin: AdminClient, specs: Sequence[TopicSpec]) -> tuple[str, ...]:
     """Set the settings that differ from the specification; returns the topics that had any."""
+    changes = _differences(admin, specs)
+    if not changes:
+        return ()
+    for future in admin.incremental_alter_configs(changes, request_timeout=ANSWER_WITHIN_S).values():
+        future.result()
+    deadline = time.monotonic() + VISIBLE_WITHIN_S
+    while _differences(admin, specs):  # brokers learn of it a moment later
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"settings changed {VISIBLE_WITHIN_S:.0f} s ago are still the old ones")
+        time.sleep(0.02)
+    return tuple(change.name for change in changes)
+
+
+def _differences(admin: AdminClient, specs: Sequence[TopicSpec]) -> list[ConfigResource]:
+    """The changes that would bring each topic to its specification."""
     resources = [ConfigResource(ResourceType.TOPIC, spec.name) for spec in specs]
     if not resources:
-        return ()
+        return []
     answers = admin.describe_configs(resources, request_timeout=ANSWER_WITHIN_S)
     found = {resource.name: future.result() for resource, future in answers.items()}
     changes = []
@@ -188,11 +208,7 @@ def _mend(admin: AdminClient, specs: Sequence[TopicSpec]) -> tuple[str, ...]:
         ]
         if entries:
             changes.append(ConfigResource(ResourceType.TOPIC, spec.name, incremental_configs=entries))
-    if changes:
-        done = admin.incremental_alter_configs(changes, request_timeout=ANSWER_WITHIN_S)
-        for future in done.values():
-            future.result()
-    return tuple(change.name for change in changes)
+    return changes
 
 
 def _described(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicDescription]:

@@ -73,6 +73,12 @@ STOPPED = connector(State.STOPPED)
         pytest.param(
             Observed(RUNNING, AT_RISK, None, 1), {Alarm.SLOT_AT_RISK}, Remedy.NOTHING, id="about to be lost"
         ),
+        pytest.param(
+            Observed(RUNNING, GOOD, None, 1, is_published=False),
+            {Alarm.PUBLICATION_MISSING},
+            Remedy.NOTHING,
+            id="streams, and publishes nothing",
+        ),
         pytest.param(Observed(RUNNING, GOOD, None, 61), {Alarm.LAGGING}, Remedy.NOTHING, id="drowning"),
         pytest.param(
             Observed(PAUSED, GOOD, None, 90),
