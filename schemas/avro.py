@@ -1,8 +1,8 @@
 """Avro schemas as values: parsed, fingerprinted, and read as framed bodies name them.
 
 Two framings are known. Single-object encoding: `C3 01`, the writer schema's CRC-64-AVRO fingerprint in eight
-little-endian bytes, the body. Confluent's: `00`, a registry's id in four big-endian bytes, the body; the ids a
-product accepts stand in its `confluent_ids`.
+little-endian bytes, the body. Confluent's: `00`, a registry's id in four big-endian bytes, the body; the ids
+a product accepts stand in its `confluent_ids`.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class EventContract:
         if not self._writers.is_framed(body):
             raise BodyError(
                 DeadReason.UNDECODABLE,
-                f"{self.event_type}: content-type says {content_type.decode('utf-8', 'replace')!r}, and the body "
-                "is neither a JSON object nor framed Avro; send JSON, or single-object encoding",
+                f"{self.event_type}: content-type says {content_type.decode('utf-8', 'replace')!r}, and the "
+                "body is neither a JSON object nor framed Avro; send JSON, or single-object encoding",
             )
         try:
             return self._writers.read(body)
@@ -63,6 +63,8 @@ class EventContract:
             return cast("Mapping[str, object]", self._check(value))
         except Mismatch as error:
             raise BodyError(DeadReason.SCHEMA_MISMATCH, f"{self.event_type}: {error}") from None
+        except RecursionError:
+            raise BodyError(DeadReason.SCHEMA_MISMATCH, f"{self.event_type}: is nested too deeply") from None
 
     def body(self, payload: Mapping[str, object]) -> bytes:
         """The payload as a JSON body; raises `BodyError` saying which field is wrong."""
@@ -70,5 +72,5 @@ class EventContract:
         return orjson.dumps(payload)
 
     def avro_body(self, payload: Mapping[str, object]) -> bytes:
-        """A payload in JSON's form as a single-object body; raises `BodyError` saying which field is wrong."""
+        """A payload in JSON's form as a single-object body; raises `BodyError` naming the field."""
         return self._writers.write(self.accept(payload))

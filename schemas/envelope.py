@@ -37,12 +37,12 @@ PAYLOAD_LIMIT = 262_144
 
 _UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}").fullmatch
 _TENANT = re.compile(rb"[a-z0-9-]{1,40}").fullmatch
-_MAX_SUBJECT = 128
+_SUBJECT = re.compile(r"[^:]{1,128}", re.DOTALL).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A fact. Times are aware and in UTC; the payload has Python values, the same whatever the body's form."""
+    """A fact. Times are aware and in UTC; the payload has Python values, whatever form the body had."""
 
     event_id: EventId
     tenant_id: TenantId
@@ -92,6 +92,9 @@ def decode(
         event_id, tenant, product = found["ce_id"], found["ce_tenant"], found["ce_source"]
         subject, event_type, content_type = found["ce_subject"], found["ce_type"], found["content-type"]
         occurred, recorded = found["ce_time"], found["recorded_at"]
+        subject_id = subject.decode()  # type: ignore[union-attr]  # None is the AttributeError below
+        if product is None or content_type is None or not _SUBJECT(subject_id):
+            _refuse_header(found)
         if not (_UUID(event_id) and _TENANT(tenant)):  # type: ignore[arg-type]  # None is the TypeError below
             _refuse_header(found)
         loaded = catalogue.of_topic(topic)
@@ -99,31 +102,32 @@ def decode(
             _refuse_product(found, topic, loaded, catalogue)
         if key != tenant + b":" + subject:  # type: ignore[operator]
             _refuse_key(found, key)
-        contract = loaded.events.get(event_type.decode())  # type: ignore[union-attr]  # None is an AttributeError below
+        contract = loaded.events.get(event_type.decode())  # type: ignore[union-attr]  # as above
         if contract is None:
             _refuse_type(found, loaded)
         occurred_at = _instant(occurred.decode())  # type: ignore[union-attr]
         recorded_at = _instant(recorded.decode())  # type: ignore[union-attr]
-        trace = found.get("traceparent")
-        if not value:
-            _refuse_empty(found)
-        if len(value) > payload_limit:
-            _refuse_size(found, len(value), payload_limit)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+        _refuse_header(found)
+    if not value:
+        _refuse_empty(found)
+    if len(value) > payload_limit:
+        _refuse_size(found, len(value), payload_limit)
+    trace = found.get("traceparent")
+    try:
         return Event(
             event_id.decode(),  # type: ignore[union-attr,arg-type]
             tenant.decode(),  # type: ignore[union-attr,arg-type]
             loaded.name,  # type: ignore[arg-type]
-            subject.decode(),  # type: ignore[union-attr,arg-type]
+            subject_id,  # type: ignore[arg-type]
             contract.event_type,  # type: ignore[arg-type]  # checked by the catalogue
             occurred_at,
             recorded_at,
-            contract.read(value, content_type),  # type: ignore[arg-type]
-            None if trace is None else trace.decode(),
+            contract.read(value, content_type),
+            None if trace is None else trace.decode("ascii", "ignore"),
         )
     except BodyError as error:
         _refuse(error.reason, str(error), found)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        _refuse_header(found)
 
 
 _NEEDED = (
@@ -156,14 +160,11 @@ def _refuse(reason: DeadReason, message: str, found: Mapping[str, bytes | None])
 
 def _refuse_header(found: Mapping[str, bytes | None]) -> NoReturn:
     """Says which header; reached only when one of them is absent or not what it must be."""
+    origin = "records come from the outbox through the connector, which sets it"
     for name in _NEEDED:
         if found.get(name) is None:
-            _refuse(
-                DeadReason.MISSING_HEADER,
-                f"header {name} is missing; records come from the outbox through the connector, which sets it",
-                found,
-            )
-    shape = "is malformed; records come from the outbox through the connector, which sets it"
+            _refuse(DeadReason.MISSING_HEADER, f"header {name} is missing; {origin}", found)
+    shape = f"is malformed; {origin}"
     if not _UUID(found["ce_id"] or b""):
         _refuse(DeadReason.MALFORMED_HEADER, f"header ce_id {_text(found['ce_id'])!r} {shape}", found)
     if not _TENANT(found["ce_tenant"] or b""):
@@ -171,13 +172,20 @@ def _refuse_header(found: Mapping[str, bytes | None]) -> NoReturn:
     for name in ("ce_time", "recorded_at"):
         try:
             _instant((found[name] or b"").decode())
-        except ValueError:
+        except (ValueError, OverflowError):
             _refuse(
                 DeadReason.MALFORMED_HEADER,
                 f"header {name} {_text(found[name])!r} is no instant such as 2026-12-01T09:00:00Z",
                 found,
             )
-    _refuse(DeadReason.MALFORMED_HEADER, f"a header {shape}: not UTF-8", found)
+    try:
+        if not _SUBJECT((found["ce_subject"] or b"").decode()):
+            why = "1 to 128 characters without a colon"
+            _refuse(DeadReason.MALFORMED_HEADER, f"header ce_subject must be {why}", found)
+        (found["ce_type"] or b"").decode()
+    except UnicodeDecodeError as error:
+        _refuse(DeadReason.MALFORMED_HEADER, f"a header {shape}: {error.object!r} is not UTF-8", found)
+    raise AssertionError(f"headers that were refused are in order: {dict(found)!r}")
 
 
 def _refuse_product(
@@ -220,8 +228,8 @@ def _refuse_type(found: Mapping[str, bytes | None], loaded: LoadedProduct) -> No
     hint = f"did you mean {near[0]}? " if near else ""
     _refuse(
         DeadReason.UNKNOWN_TYPE,
-        f"product {loaded.name} has no event type {name!r}; {hint}A newer product may have it: deploy that, then "
-        "retry the dead letter",
+        f"product {loaded.name} has no event type {name!r}; {hint}A newer product may have it: deploy that, "
+        "then retry the dead letter",
         found,
     )
 

@@ -27,8 +27,8 @@ class InvalidIdError(ValueError):
 def uuid7_from(time_ms: int, seed: bytes) -> str:
     """The UUIDv7 of an instant in milliseconds since 1970 whose other bits are a hash of `seed`.
 
-    The same arguments give the same id, for imports and tests that must be repeatable; the 74 hashed bits make
-    two seeds meet with the probability of two random ids. Raises `InvalidIdError` outside 1970 … 10889.
+    The same arguments give the same id, for imports and tests that must be repeatable; the 74 hashed bits
+    make two seeds meet with the probability of two random ids. Raises `InvalidIdError` outside 1970 … 10889.
     """
     if not 0 <= time_ms <= _LATEST_MS:
         raise InvalidIdError(f"{time_ms} ms is outside the 48 bits that an id has for its time")

@@ -2,44 +2,26 @@
 
 | Avro | JSON |
 |---|---|
-| union | the bare value of one branch; a field whose union has null may be left out |
-| timestamp-millis, -micros | RFC 3339 text with a zone |
-| date, uuid, decimal | ISO date, canonical text, decimal text |
+| union | the bare value of one branch, the first that it fits; a field whose union has null may be left out |
+| timestamp-millis, -micros | RFC 3339 text with a zone; local-timestamp-… without |
+| date, time-…, uuid, decimal | ISO date, ISO time, canonical text, decimal text |
 | bytes, fixed | base64 text |
-| enum | its symbol |
+| enum | its symbol; one that it does not have reads as its default, when it has one |
 
-Fields that the schema does not have are left out, as a reader with that schema would leave them out of Avro.
+Fields that the schema does not have are left out, and aliases are looked under, as a reader with that schema
+does with Avro.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Mapping
-from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
-Check = Callable[[object], object]
-"""Returns the value in Python's form; raises `Mismatch`."""
+from schemas.json_scalars import Check, Mismatch, scalar
+
+__all__ = ["Check", "Mismatch", "compile_check"]
 
 _MISSING = object()
-_INT = (-(1 << 31), (1 << 31) - 1)
-_LONG = (-(1 << 63), (1 << 63) - 1)
-
-
-class Mismatch(ValueError):  # noqa: N818 what it is, not that it is an error
-    """A value that the schema refuses: where, what was expected, what was found."""
-
-    def __init__(self, expected: str, found: object, path: str = "") -> None:
-        self.expected, self.found, self.path = expected, found, path
-        super().__init__(f"{path or 'the body'}: expected {expected}, found {_shown(found)}")
-
-    def under(self, step: str) -> Mismatch:
-        """The same, seen from one level further out."""
-        joined = f"{step}{self.path}" if self.path.startswith("[") or not self.path else f"{step}.{self.path}"
-        return Mismatch(self.expected, self.found, joined)
 
 
 def compile_check(schema: Any) -> Check:
@@ -50,36 +32,41 @@ def compile_check(schema: Any) -> Check:
 def _compile(schema: Any, named: dict[str, Check]) -> Check:
     if isinstance(schema, list):
         return _union([(branch, _compile(branch, named)) for branch in schema])
-    if isinstance(schema, str):
-        if schema in named:
+    check = scalar(schema)
+    if check is None:
+        if isinstance(schema, str):
             return lambda value: named[schema](value)
-        return _PRIMITIVES[schema]
-    kind = schema["type"]
-    logical = _LOGICAL.get(schema.get("logicalType", ""))
-    if logical is not None:
-        return logical
-    if kind == "record":
-        return _record(schema, named)
-    if kind == "enum":
-        return _enum(frozenset(schema["symbols"]))
-    if kind == "array":
-        return _array(_compile(schema["items"], named))
-    if kind == "map":
-        return _map(_compile(schema["values"], named))
-    if kind == "fixed":
-        return _PRIMITIVES["bytes"]
-    return _compile(kind, named)
+        check = _composite(schema, named)
+    if not isinstance(schema, str) and "name" in schema:
+        named[schema["name"]] = check
+    return check
+
+
+def _composite(schema: Mapping[str, Any], named: dict[str, Check]) -> Check:
+    match schema["type"]:
+        case "record" | "error":
+            return _record(schema, named)
+        case "enum":
+            return _enum(frozenset(schema["symbols"]), schema.get("default"))
+        case "array":
+            return _array(_compile(schema["items"], named))
+        case "map":
+            return _map(_compile(schema["values"], named))
+        case inner:
+            return _compile(inner, named)
 
 
 def _record(schema: Mapping[str, Any], named: dict[str, Check]) -> Check:
-    fields: list[tuple[str, Check, object]] = []
+    fields: list[tuple[str, Check, object, tuple[str, ...]]] = []
 
     def check(value: object) -> object:
         if not isinstance(value, dict):
             raise Mismatch("an object", value)
         result: dict[str, object] = {}
-        for name, check_field, default in fields:
+        for name, check_field, default, aliases in fields:
             found = value.get(name, default)
+            if aliases and name not in value:
+                found = next((value[alias] for alias in aliases if alias in value), default)
             if found is _MISSING:
                 raise Mismatch("a value, the field is required", None, name)
             try:
@@ -88,11 +75,12 @@ def _record(schema: Mapping[str, Any], named: dict[str, Check]) -> Check:
                 raise error.under(name) from None
         return result
 
-    named[schema["name"]] = check
+    named[schema["name"]] = check  # before its fields, which may name it
     for item in schema["fields"]:
         nullable = isinstance(item["type"], list) and "null" in item["type"]
         default = item.get("default", None if nullable else _MISSING)
-        fields.append((item["name"], _compile(item["type"], named), default))
+        aliases = tuple(item.get("aliases", ()))
+        fields.append((item["name"], _compile(item["type"], named), default, aliases))
     return check
 
 
@@ -118,12 +106,15 @@ def _union(branches: list[tuple[Any, Check]]) -> Check:
     return check
 
 
-def _enum(symbols: frozenset[str]) -> Check:
+def _enum(symbols: frozenset[str], default: str | None) -> Check:
     expected = f"one of {', '.join(sorted(symbols))}"
 
     def check(value: object) -> object:
-        if isinstance(value, str) and value in symbols:
-            return value
+        if isinstance(value, str):
+            if value in symbols:
+                return value
+            if default is not None:
+                return default
         raise Mismatch(expected, value)
 
     return check
@@ -157,94 +148,3 @@ def _map(item: Check) -> Check:
         return result
 
     return check
-
-
-def _integer(low: int, high: int, expected: str) -> Check:
-    def check(value: object) -> object:
-        if type(value) is int and low <= value <= high:
-            return value
-        raise Mismatch(expected, value)
-
-    return check
-
-
-def _text(value: object) -> object:
-    if isinstance(value, str):
-        return value
-    raise Mismatch("string", value)
-
-
-def _number(value: object) -> object:
-    if isinstance(value, float):
-        return value
-    if type(value) is int:
-        return float(value)
-    raise Mismatch("double", value)
-
-
-def _truth(value: object) -> object:
-    if isinstance(value, bool):
-        return value
-    raise Mismatch("boolean", value)
-
-
-def _nothing(value: object) -> object:
-    if value is None:
-        return None
-    raise Mismatch("null", value)
-
-
-def _bytes(value: object) -> object:
-    try:
-        if isinstance(value, str):
-            return base64.b64decode(value, validate=True)
-    except binascii.Error:
-        pass
-    raise Mismatch("base64 text", value)
-
-
-def _from_text(expected: str, read: Callable[[str], object]) -> Check:
-    def check(value: object) -> object:
-        try:
-            if isinstance(value, str):
-                return read(value)
-        except (ValueError, InvalidOperation):
-            pass
-        raise Mismatch(expected, value)
-
-    return check
-
-
-def _instant(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError("no zone")
-    return moment
-
-
-_PRIMITIVES: dict[str, Check] = {
-    "null": _nothing,
-    "boolean": _truth,
-    "int": _integer(*_INT, "int"),
-    "long": _integer(*_LONG, "long"),
-    "float": _number,
-    "double": _number,
-    "string": _text,
-    "bytes": _bytes,
-}
-_TIMESTAMP = _from_text("an RFC 3339 instant such as 2026-12-01T09:00:00Z", _instant)
-_LOGICAL: dict[str, Check] = {
-    "timestamp-millis": _TIMESTAMP,
-    "timestamp-micros": _TIMESTAMP,
-    "date": _from_text("an ISO date such as 2026-12-01", date.fromisoformat),
-    "uuid": _from_text("a UUID", lambda text: str(UUID(text))),
-    "decimal": _from_text('a decimal in quotes such as "12.50"', Decimal),
-}
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    kind = (
-        "null" if value is None else type(value).__name__.replace("str", "string").replace("dict", "object")
-    )
-    return kind if value is None else f"{kind} {text[:60]}{'…' if len(text) > 60 else ''}"

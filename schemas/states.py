@@ -120,7 +120,7 @@ class DeadReason(StrEnum):
     """Well-formed JSON that the event's schema refuses."""
 
     UNKNOWN_STEP = "unknown_step"
-    """The lead has reached a step that today's journey does not have; a step that is removed stays `retired`."""
+    """The lead has reached a step that today's journey lacks; one that is removed stays as `retired`."""
     NOT_COMMITTED = "not_committed"
     """The record's outbox row never became visible."""
     LOST = "lost"

@@ -44,7 +44,7 @@ RoleName = Annotated[
         pattern=r"^(applicant|advisor|assigned|department_heads|subscribers|payload\.[a-z][a-z0-9_]*)$"
     ),
 ]
-"""`applicant`, `advisor`, `assigned`, `department_heads`, `subscribers`, or `payload.<field>` with a user's id."""
+"""`applicant`, `advisor`, `assigned`, `department_heads`, `subscribers`, or `payload.<field>`: a user's id."""
 
 
 def _form_of(value: Any) -> str:

@@ -1,9 +1,10 @@
-"""All products of an installation with their compiled contracts: what decoding and deciding look things up in."""
+"""All products of an installation with their compiled contracts: where decoding and deciding look things up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from types import MappingProxyType
 
 from schemas.codec import EventContract
@@ -71,7 +72,10 @@ class Catalogue:
         try:
             return self._events[event_type]
         except KeyError:
-            raise UnknownEventTypeError(f"no product here has an event type {event_type!r}") from None
+            near = get_close_matches(event_type, self._events, n=1)
+            raise UnknownEventTypeError(
+                f"no product here has an event type {event_type!r}{f'; did you mean {near[0]}?' if near else ''}"
+            ) from None
 
     def of_topic(self, topic: str) -> LoadedProduct | None:
         """The product whose events are on this topic, None when it is no product's."""

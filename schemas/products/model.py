@@ -95,8 +95,7 @@ class Journey(Part):
         """Whether the step is strictly further than every step reached. Raises `UnknownStepError`."""
         ranks = self._ranks
         try:
-            rank = ranks[name]
-            return all(ranks[other] < rank for other in reached)
+            return ranks[name] > max((ranks[other] for other in reached), default=-1)
         except KeyError as error:
             raise UnknownStepError(error.args[0]) from None
 
