@@ -24,6 +24,7 @@ from consumers.runtime.records import Dead, Read, Record, read
 from consumers.runtime.tx import Tx
 from schemas.envelope import Event
 from schemas.products.catalogue import Catalogue
+from schemas.products.model import UnknownStepError
 from schemas.states import DeadReason, DecisionOutcome, DropReason
 
 QUERIES = load("consumers.runtime", "queries.sql")
@@ -179,7 +180,7 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
         try:
             decided = self._group.decide(state, events)
         except Exception as error:  # whatever a decision raises is poison, never the weather
-            raise DecideError(f"{self._group.name} could not decide: {error!r}") from error
+            raise DecideError(f"{self._group.name} could not decide: {error}") from error
         self._group.write(tx, decided)
         self._record(tx, decided.decisions)
         return decided.decisions
@@ -199,9 +200,9 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
                 result.decisions.extend(decided)
                 return
         event = item.event
-        dead = Dead(
-            item.record, DeadReason.POISON, str(failure), event.tenant_id, event.event_id, event.event_type
-        )
+        unknown_step = failure is not None and isinstance(failure.__cause__, UnknownStepError)
+        reason = DeadReason.UNKNOWN_STEP if unknown_step else DeadReason.POISON
+        dead = Dead(item.record, reason, str(failure), event.tenant_id, event.event_id, event.event_type)
         result.dead.append(dead)
         self._record_dead(tx, [dead])
 

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from psycopg import Connection
-from schemas.states import DeadReason
 
 from connectors.postgres import clock, sql
 from producers.clock.decide import Candidate, Round, Slot, State
+from schemas.states import DeadReason
 
 _queries = sql.load("producers.clock", "queries.sql")
 

@@ -46,9 +46,9 @@ def until(holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> N
 class Fleet:
     """Supersession processes of one product; those that were killed are not waited for."""
 
-    def __init__(self, stack: Stack, product: str, log: Path) -> None:
+    def __init__(self, stack: Stack, product: str, log: Path, products: Path = PRODUCTS) -> None:
         self._command = [sys.executable, "-m", "tests.integration.runtime.worker", product]
-        self._environment = environment(stack.settings)
+        self._environment = {**environment(stack.settings), "TELLONCE_PRODUCTS": str(products)}
         self._log = log
         self.processes: list[subprocess.Popen[bytes]] = []
 

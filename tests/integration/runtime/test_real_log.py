@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ def decided(owner: psycopg.Connection[Any], tenant: str) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def all_decided(owner: psycopg.Connection[Any], names: Sequence[str], events: int) -> bool:
+    return all(decided(owner, name) == events for name in names)
 
 
 def assert_history(owner: psycopg.Connection[Any], tenant: str, log: Sequence[Row]) -> None:
@@ -99,7 +104,7 @@ def test_a_slice_of_the_log_survives_kills_on_the_way(
     pipeline.restart("kafka")
     pipeline.restart("connect")
     worklog_fleet.start(1)
-    until(lambda: all(decided(owner, name) == len(log) for name in names), "every event decided")
+    until(partial(all_decided, owner, names, len(log)), "every event decided")
     for name in names:
         assert_history(owner, name, log)
         assert import_for(owner, name, path, catalogue) == 0
@@ -130,7 +135,7 @@ def test_the_whole_log_survives_kills_on_the_way(
             pipeline.restart("connect")
             pipeline.restart("kafka")
             worklog_fleet.start(1)
-        until(lambda names=names: all(decided(owner, name) == len(log) for name in names), "all decided", 600)
+        until(partial(all_decided, owner, names, len(log)), "all decided", 600)
         for name in names:
             assert_history(owner, name, log)
         assert set(worklog_fleet.stop()) == {0}

@@ -1,0 +1,194 @@
+"""The rules of supersession, each by its name. Where the article and the design differ, the test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from connectors.registry import load_catalogue
+from consumers.supersession.decide import Lead, LeadKey, Nudge, Superseded, decide
+from schemas.envelope import Event
+from schemas.products.model import Product, UnknownStepError
+from schemas.states import DecisionOutcome, DropReason, NudgeReason, NudgeState
+from tests.unit.consumers.events import TEN, event
+
+LOANS = load_catalogue().product("loans").product
+KEY = LeadKey("acme", "L-1")
+
+
+def play(*events: Event, product: Product = LOANS, leads: dict[LeadKey, Lead] | None = None) -> Superseded:
+    return decide(product, leads or {}, events)
+
+
+def outcomes(batch: Superseded) -> list[tuple[DecisionOutcome, str | None]]:
+    return [(decision.outcome, decision.reason) for decision in batch.decisions]
+
+
+def live(batch: Superseded) -> list[Nudge]:
+    return [nudge for nudge in batch.armed.values() if nudge.state.is_live]
+
+
+def without(step: str, **changes: object) -> Product:
+    """The loans product with one step changed, or removed when nothing is said."""
+    assert LOANS.journey is not None
+    steps = [
+        s.model_copy(update=changes) if s.on == step else s
+        for s in LOANS.journey.steps
+        if s.on != step or changes
+    ]
+    data = LOANS.model_dump(by_alias=True)
+    data["journey"]["steps"] = [s.model_dump() for s in steps]
+    return Product.model_validate(data)
+
+
+def test_the_articles_two_timers_leave_one_nudge_for_the_credit_check() -> None:
+    batch = play(event("initiated", 0), event("credit_check_done", 4))
+    first, second = batch.armed.values()
+    assert (first.state, first.reason) == (NudgeState.CANCELLED, NudgeReason.SUPERSEDED)
+    assert first.superseded_by == second.nudge_id
+    assert (second.kind, second.state) == ("loans.explore_savings", NudgeState.SCHEDULED)
+    assert second.due_at == TEN + timedelta(minutes=19)
+
+
+def test_a_late_event_is_not_further_and_drops() -> None:
+    batch = play(event("credit_check_done", 4), event("initiated", 0))
+    assert outcomes(batch)[1] == (DecisionOutcome.DROPPED, DropReason.NOT_FURTHER)
+    assert [nudge.kind for nudge in live(batch)] == ["loans.explore_savings"]
+
+
+def test_the_same_step_again_is_not_further() -> None:
+    batch = play(event("initiated", 0), event("initiated", 1))
+    assert outcomes(batch)[1] == (DecisionOutcome.DROPPED, DropReason.NOT_FURTHER)
+    assert len(batch.armed) == 1
+
+
+def test_a_late_event_does_not_rearm_after_the_later_nudge_was_sent() -> None:
+    """The article compares with the live nudge only: with none live it would arm the earlier step again."""
+    sent = Lead(reached=("loans.initiated", "loans.credit_check_done"), live=None)
+    batch = play(event("phone_verified", 2), leads={KEY: sent})
+    assert outcomes(batch) == [(DecisionOutcome.DROPPED, DropReason.NOT_FURTHER)]
+    assert not batch.armed
+
+
+def test_a_forward_step_cancels_the_live_nudge_of_an_earlier_batch() -> None:
+    old = play(event("initiated", 0))
+    (armed,) = live(old)
+    step = event("offers_viewed", 5)
+    batch = play(step, leads=old.leads)
+    (gone,) = batch.cancelled
+    (new,) = live(batch)
+    assert (gone.nudge_id, gone.cancelled_by, gone.superseded_by) == (
+        armed.nudge_id,
+        step.event_id,
+        new.nudge_id,
+    )
+    assert batch.decisions[0].cancelled_nudge_id == armed.nudge_id
+    assert batch.decisions[0].nudge_id == new.nudge_id
+
+
+@pytest.mark.parametrize(("occurred", "recorded", "due"), [(0, 7, 30), (7, 0, 30), (3, 3, 33)])
+def test_due_counts_from_the_earlier_of_both_clocks(occurred: float, recorded: float, due: float) -> None:
+    (nudge,) = live(play(event("initiated", occurred, recorded=recorded)))
+    assert nudge.due_at == TEN + timedelta(minutes=due)
+
+
+def test_an_immediate_step_tears_down_and_arms_nothing() -> None:
+    batch = play(event("offers_viewed", 0), event("offer_submitted", 1))
+    assert outcomes(batch)[1] == (DecisionOutcome.IMMEDIATE, None)
+    (gone,) = batch.armed.values()
+    assert (gone.state, gone.superseded_by, gone.reason) == (
+        NudgeState.CANCELLED,
+        None,
+        NudgeReason.SUPERSEDED,
+    )
+    assert batch.leads[KEY].live is None
+
+
+def test_what_an_immediate_step_says_is_not_superseded_later() -> None:
+    batch = play(event("offer_submitted", 0), event("offers_viewed", 1))
+    assert outcomes(batch)[1] == (DecisionOutcome.DROPPED, DropReason.NOT_FURTHER)
+    assert not batch.cancelled
+
+
+@pytest.mark.parametrize("name", ["sanctioned", "disbursed", "advisor_assigned"])
+def test_lifecycle_events_cancel_nothing(name: str) -> None:
+    batch = play(event("initiated", 0), event(name, 1))
+    assert outcomes(batch)[1] == (DecisionOutcome.LIFECYCLE, None)
+    assert len(live(batch)) == 1
+
+
+def test_an_end_event_cancels_without_a_successor() -> None:
+    batch = play(event("initiated", 0), event("withdrawn", 1))
+    (gone,) = batch.armed.values()
+    assert (gone.state, gone.reason, gone.superseded_by) == (NudgeState.CANCELLED, NudgeReason.ENDED, None)
+    assert batch.leads[KEY].ended_at == TEN + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("name", ["initiated", "offers_viewed", "withdrawn"])
+@pytest.mark.parametrize("minute", [0, 9])
+def test_events_of_an_ended_epoch_drop(name: str, minute: float) -> None:
+    batch = play(event("withdrawn", 5), event(name, minute))
+    assert outcomes(batch)[1] == (DecisionOutcome.DROPPED, DropReason.ENDED)
+
+
+def test_a_restart_begins_a_new_epoch_in_which_early_steps_count_again() -> None:
+    batch = play(
+        event("offers_viewed", 0), event("withdrawn", 1), event("reapplied", 2), event("initiated", 3)
+    )
+    assert [outcome for outcome, _ in outcomes(batch)] == ["scheduled", "ended", "restarted", "scheduled"]
+    assert batch.leads[KEY].reached == ("loans.initiated",)
+    assert [nudge.step for nudge in live(batch)] == ["loans.initiated"]
+
+
+def test_a_restart_cancels_what_is_live() -> None:
+    batch = play(event("initiated", 0), event("reapplied", 1))
+    (gone,) = batch.armed.values()
+    assert (gone.state, gone.reason) == (NudgeState.CANCELLED, NudgeReason.RESTARTED)
+
+
+@pytest.mark.parametrize("name", ["offers_viewed", "withdrawn", "reapplied"])
+def test_events_from_before_the_restart_drop(name: str) -> None:
+    batch = play(event("reapplied", 5), event(name, 4))
+    assert outcomes(batch)[1] == (DecisionOutcome.DROPPED, DropReason.BEFORE_RESTART)
+    assert batch.leads[KEY].epoch_began_at == TEN + timedelta(minutes=5)
+
+
+def test_a_step_inserted_in_the_list_reranks_history_for_free() -> None:
+    """Reached names are looked up in today's list: history that knew no step between still stands right."""
+    before = without("loans.phone_verified")
+    reached = decide(before, {}, [event("credit_check_done", 0)]).leads
+    batch = play(event("phone_verified", 1), leads=reached)
+    assert outcomes(batch) == [(DecisionOutcome.DROPPED, DropReason.NOT_FURTHER)]
+
+
+def test_a_retired_step_counts_for_rank_and_says_nothing() -> None:
+    product = without("loans.credit_check_done", retired=True)
+    batch = play(event("initiated", 0), event("credit_check_done", 1), product=product)
+    assert outcomes(batch)[1] == (DecisionOutcome.ADVANCED, None)
+    assert not live(batch)
+    assert (
+        play(event("phone_verified", 2), leads=batch.leads, product=product).decisions[0].reason
+        == "not_further"
+    )
+
+
+def test_a_step_that_left_the_list_is_an_error_that_names_it() -> None:
+    product = without("loans.credit_check_done")
+    with pytest.raises(UnknownStepError, match=r"loans\.credit_check_done"):
+        play(
+            event("offers_viewed", 1),
+            leads={KEY: Lead(reached=("loans.credit_check_done",))},
+            product=product,
+        )
+
+
+def test_deciding_again_gives_the_same_ids() -> None:
+    events: Sequence[Event] = (event("initiated", 0), event("credit_check_done", 4))
+    assert play(*events).armed == play(*events).armed
+
+
+def test_leads_of_different_tenants_do_not_meet() -> None:
+    batch = play(event("offers_viewed", 0, tenant="acme"), event("initiated", 1, tenant="bank"))
+    assert len(live(batch)) == 2
