@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -33,18 +33,20 @@ def load_catalogue(extra: Sequence[Path] = ()) -> Catalogue:
     """
     problems: list[Problem] = []
     loaded: dict[str, LoadedProduct] = {}
+    places: dict[str, Path] = {}
     for folder in (*builtin_folders(), *_expand(extra)):
         checked = _check(folder)
-        problems += [Problem(str(folder / p.file), p.line, p.message) for p in checked.problems]
+        problems += _seen_from(folder, checked.problems)
         if checked.product is None:
             continue
-        if checked.product.name in loaded:
+        name = checked.product.name
+        if name in loaded:
             problems.append(
                 Problem(
-                    str(folder), 0, f"product {checked.product.name} is there already; a name has one folder"
+                    str(folder), 0, f"product {name} is in {places[name]} already; a product has one folder"
                 )
             )
-        loaded[checked.product.name] = checked.product
+        loaded[name], places[name] = checked.product, folder
     if problems:
         raise InvalidProduct(problems)
     return Catalogue(loaded.values())
@@ -52,31 +54,43 @@ def load_catalogue(extra: Sequence[Path] = ()) -> Catalogue:
 
 def check_product(folder: Path) -> list[Problem]:
     """Everything that is wrong with one product's folder; paths as seen from where it was named."""
-    return [Problem(str(folder / p.file), p.line, p.message) for p in _check(folder).problems]
+    return _seen_from(folder, _check(folder).problems)
 
 
 def check_schemas(folder: Path) -> list[Problem]:
-    """What the folder's schemas break against its recorded history, and what is not recorded."""
-    if not (folder / PRODUCT_FILE).is_file():
-        return check_product(folder)
-    return [Problem(str(folder / file), 0, message) for file, message in history.compare(_files(folder))]
+    """Everything that is wrong with the folder, what its schemas break against its recorded history, and what
+    is not recorded.
+    """
+    checked = _check(folder)
+    found = _files(folder) if folder.is_dir() else {}
+    against = (
+        Problem(file, 0, message) for file, message in (*history.breaks(found), *history.unrecorded(found))
+    )
+    return _seen_from(folder, sorted({*checked.problems, *against}))
 
 
 def record_schemas(folder: Path) -> list[Path]:
     """Record new and changed schemas as versions; returns the files written, none when nothing changed.
 
-    Raises `InvalidProduct` when a changed schema cannot read what a recorded version wrote.
+    Raises `InvalidProduct` when the folder is not valid, or a changed schema cannot read what a recorded
+    version wrote; then nothing is written.
     """
-    broken = [problem for problem in check_schemas(folder) if "not recorded" not in problem.message]
-    if broken:
-        raise InvalidProduct(broken)
+    checked = _check(folder)
+    found = _files(folder) if folder.is_dir() else {}
+    breaks = (Problem(file, 0, message) for file, message in history.breaks(found))
+    if problems := sorted({*checked.problems, *breaks}):
+        raise InvalidProduct(_seen_from(folder, problems))
     written = []
-    for path, body in history.additions(_files(folder)).items():
+    for path, body in history.additions(found).items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(body)
         written.append(target)
     return written
+
+
+def _seen_from(folder: Path, problems: Iterable[Problem]) -> list[Problem]:
+    return [Problem(str(folder / problem.file), problem.line, problem.message) for problem in problems]
 
 
 def _expand(extra: Sequence[Path]) -> Iterator[Path]:

@@ -16,8 +16,7 @@ from schemas import avro
 from schemas.compat import incompatibilities
 
 FOLDER = "history/"
-
-_VERSION = re.compile(r"[1-9][0-9]{0,4}")
+_VERSION = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +55,30 @@ def read_history(files: Mapping[str, bytes]) -> tuple[History, list[tuple[str, s
 
 
 def current_schemas(files: Mapping[str, bytes]) -> Iterator[tuple[str, str, Any]]:
-    """(stem, event type, parsed schema) of each `events/*.avsc`."""
+    """(stem, event type, parsed schema) of each `events/*.avsc` that is a schema."""
     for path in sorted(files):
         if path.startswith("events/") and path.endswith(".avsc"):
-            raw = json.loads(files[path])
-            stem = path.removeprefix("events/").removesuffix(".avsc")
-            yield stem, f"{raw.get('namespace', '')}.{raw['name']}", avro.parse(raw)
+            try:
+                raw = json.loads(files[path])
+                found = f"{raw.get('namespace', '')}.{raw['name']}", avro.parse(raw)
+            except Exception:  # noqa: BLE001, S112 checking the folder tells of it, with the line
+                continue
+            yield path.removeprefix("events/").removesuffix(".avsc"), *found
 
 
-def compare(files: Mapping[str, bytes]) -> list[tuple[str, str]]:
-    """What would break, as (file, message): a schema that cannot read a recorded version, one that was
-    recorded and is gone, and one that is new or changed and not recorded yet.
+def breaks(files: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """What recorded history forbids, as (file, message): a schema that cannot read a recorded version, one that
+    was recorded and is gone, and a history that is not whole.
     """
     history, problems = read_history(files)
     seen: set[str] = set()
     for stem, event_type, schema in current_schemas(files):
         seen.add(event_type)
-        path = f"events/{stem}.avsc"
-        versions = history.versions(event_type)
-        for number, version in enumerate(versions, start=1):
+        for number, version in enumerate(history.versions(event_type), start=1):
             problems += [
-                (path, f"cannot read what version {number} wrote: {reason}")
+                (f"events/{stem}.avsc", f"cannot read what version {number} wrote: {reason}")
                 for reason in incompatibilities(schema, version)
             ]
-        if avro.fingerprint_of(schema) not in {avro.fingerprint_of(version) for version in versions[-1:]}:
-            problems.append((path, "is not recorded as the newest version; run `tellonce schemas record`"))
     problems += [
         (f"events/{event.partition('.')[2]}.avsc", "is gone, and bodies of it may still be in topics")
         for event in history.by_event
@@ -98,3 +96,9 @@ def additions(files: Mapping[str, bytes]) -> dict[str, bytes]:
         if not versions or avro.fingerprint_of(versions[-1]) != avro.fingerprint_of(schema):
             added[f"{FOLDER}{stem}/{len(versions) + 1}.avsc"] = files[f"events/{stem}.avsc"]
     return added
+
+
+def unrecorded(files: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """Schemas that are new or changed and not in the history yet, as (file, message)."""
+    message = "is not recorded as the newest version; run `tellonce schemas record`"
+    return sorted((f"events/{path.split('/')[1]}.avsc", message) for path in additions(files))
