@@ -1,0 +1,357 @@
+"""Two consumers, a stale one and the clock on the real database, against serial execution of the pure model.
+
+The machine publishes events (late, twice, of several leads), lets either consumer commit any batch that is
+there, wakes a stale one that read long ago, and lets the clock take nudges from scheduled to pending. At the
+end every event has been decided once and the database holds what serial execution in partition order holds.
+
+The mutants at the end take one safeguard away each, and the same checks must then fail: a safeguard that
+could be removed unnoticed would not be one.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from connectors.postgres import clock
+from connectors.registry import load_catalogue
+from consumers.runtime import batch as runtime_batch
+from consumers.runtime.batch import QUERIES, BatchTransaction
+from consumers.runtime.fence import Fenced, Moved
+from consumers.runtime.records import Read, Record
+from consumers.supersession.consumer import Supersession
+from consumers.supersession.decide import decide
+from deploy.local.passwords import DOMAIN
+from deploy.local.stack import Stack
+from producers import tenants
+from schemas.envelope import Event
+from schemas.states import NudgeState
+from tests.integration.runtime.partition import SimulatedTopic
+
+CATALOGUE = load_catalogue()
+LOANS = CATALOGUE.product("loans").product
+STEPS = {
+    "loans.initiated": {},
+    "loans.phone_verified": {},
+    "loans.credit_check_done": {"credit_score": 700},
+    "loans.savings_explored": {"savings_options": 2},
+    "loans.offers_viewed": {"offers": 3},
+    "loans.offer_submitted": {"offer_id": "o", "amount": 100},
+    "loans.withdrawn": {},
+    "loans.reapplied": {},
+    "loans.sanctioned": {},
+}
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+STACK: list[Stack] = []
+"""The run's stack, for the machine: Hypothesis makes machines without arguments."""
+
+
+@pytest.fixture(autouse=True)
+def _stack(pg_only: Stack) -> Iterator[None]:
+    STACK[:] = [pg_only]
+    yield
+    STACK.clear()
+
+
+class Consumer:
+    """One process: its own connection, its own idea of where it stands."""
+
+    def __init__(self, dsn: str, topic: SimulatedTopic) -> None:
+        self.conn = psycopg.connect(dsn, autocommit=True)
+        self.topic = topic
+        self.position = 0
+        self.transaction = BatchTransaction(Supersession(LOANS), CATALOGUE, timedelta(days=14))
+
+    def commit(self, records: Sequence[Record]) -> bool:
+        """Commit records as the loop would; False when the fence turned them away (and we realigned)."""
+        if not records:
+            return False
+        try:
+            done = self.transaction.commit(
+                self.conn, self.transaction.read(records), {self.topic.place: self.position}
+            )
+        except Fenced as fenced:
+            moved = {**fenced.moved.behind, **fenced.moved.ahead}
+            self.position = moved[self.topic.place]
+            return False
+        self.position = done.positions[self.topic.place]
+        return True
+
+
+class Machine(RuleBasedStateMachine):
+    """See the module. Subclasses take a safeguard away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        stack = STACK[0]
+        self.owner = psycopg.connect(stack.owner_dsn, autocommit=True)
+        self.tenant = f"m-{uuid.uuid4().hex[:16]}"
+        tenants.create(self.owner, self.tenant, roles=[DOMAIN])
+        self.topic = SimulatedTopic("events.loans", uuid.uuid4().hex)
+        self.consumers = [Consumer(stack.consumer_dsn, self.topic) for _ in range(2)]
+        self.held: list[Record] = []
+        self.reached = 0
+        self.owner.execute(
+            QUERIES["claim_progress"],
+            {
+                "group": "supersession.loans",
+                "now": clock.now(self.owner),
+                "topic_ids": [self.topic.place.topic_id],
+                "partitions": [0],
+                "topics": [self.topic.place.topic],
+                "next_offsets": [0],
+            },
+        )
+
+    @initialize()
+    def an_event_to_begin_with(self) -> None:
+        self.publish("loans.initiated", "L-0", 0)
+
+    @rule(
+        name=st.sampled_from(sorted(STEPS)),
+        subject=st.sampled_from(["L-0", "L-1"]),
+        minute=st.integers(0, 30),
+    )
+    def publish(self, name: str, subject: str, minute: int) -> None:
+        row = self.owner.execute(
+            "SELECT platform.append(%s, 'loans', %s, %s, %s::jsonb, %s)::text",
+            (
+                self.tenant,
+                subject,
+                name,
+                psycopg.types.json.Json({"applicant_id": "a", **STEPS[name]}),
+                BEGIN + timedelta(minutes=minute),
+            ),
+        ).fetchone()
+        assert row is not None
+        self.topic.publish(self.owner, row[0], self.tenant)
+
+    @rule(data=st.data())
+    def capture_sends_again(self, data: st.DataObject) -> None:
+        """Connect was killed: what it had sent since its last flush comes again, in the old order."""
+        since = data.draw(st.integers(max(0, len(self.topic.records) - 4), len(self.topic.records) - 1))
+        for record in self.topic.records[since:]:
+            self.topic.write(record.key, record.value, record.headers)
+
+    @rule(which=st.integers(0, 1), count=st.integers(1, 6))
+    def consume(self, which: int, count: int) -> None:
+        consumer = self.consumers[which]
+        consumer.commit(self.topic.records[consumer.position : consumer.position + count])
+
+    @rule(count=st.integers(1, 6))
+    def stall(self, count: int) -> None:
+        """The second consumer reads a batch and is stopped before it can commit."""
+        position = self.consumers[1].position
+        self.held = self.topic.records[position : position + count]
+
+    @rule()
+    def wake_the_stale_one(self) -> None:
+        """It wakes and commits what it read long ago, believing it stands where it stood."""
+        if self.held:
+            consumer = self.consumers[1]
+            consumer.position = self.held[0].offset
+            consumer.commit(self.held)
+            self.held = []
+
+    @rule()
+    def the_clock_fires(self) -> None:
+        """As the clock will: what is scheduled and due becomes pending."""
+        self.owner.execute(
+            "UPDATE platform.nudge SET state = 'pending', updated_at = %s"
+            " WHERE tenant_id = %s AND state = 'scheduled'",
+            (clock.now(self.owner), self.tenant),
+        )
+
+    @invariant()
+    def never_two_live_nudges(self) -> None:
+        two = self.owner.execute(
+            "SELECT subject_id FROM platform.nudge WHERE tenant_id = %s AND state IN ('scheduled', 'pending')"
+            " GROUP BY subject_id HAVING count(*) > 1",
+            (self.tenant,),
+        ).fetchall()
+        assert two == []
+
+    @invariant()
+    def the_position_never_goes_back(self) -> None:
+        """What moves it back is a stale consumer; whoever takes over from there reads in a wrong order."""
+        row = self.owner.execute(
+            "SELECT next_offset FROM platform.consumer_progress WHERE topic_id = %s",
+            (self.topic.place.topic_id,),
+        ).fetchone()
+        assert row is not None
+        assert row[0] >= self.reached
+        self.reached = row[0]
+
+    def teardown(self) -> None:
+        try:
+            for _ in range(3):  # realigning takes a turn
+                self.consumers[0].commit(self.topic.records[self.consumers[0].position :])
+            self.same_end_state()
+        finally:
+            for consumer in self.consumers:
+                consumer.conn.close()
+            self.owner.close()
+
+    def same_end_state(self) -> None:
+        """What serial execution in partition order, each event once, comes to."""
+        reader = self.consumers[0].transaction
+        serial: dict[str, Event] = {}
+        for item in reader.read(self.topic.records):
+            assert isinstance(item, Read)
+            serial.setdefault(item.event.event_id, item.event)
+        model = decide(LOANS, {}, list(serial.values()))
+        decisions = self.owner.execute(
+            "SELECT event_id::text, outcome::text, reason FROM platform.decision WHERE tenant_id = %s",
+            (self.tenant,),
+        ).fetchall()
+        assert sorted(decisions) == sorted(
+            (d.event.event_id, d.outcome.value, d.reason) for d in model.decisions
+        )
+        nudges = self.owner.execute(
+            "SELECT nudge_id::text, step, state IN ('scheduled', 'pending'), reason, superseded_by::text"
+            " FROM platform.nudge WHERE tenant_id = %s",
+            (self.tenant,),
+        ).fetchall()
+        assert sorted(nudges, key=str) == sorted(
+            (
+                (n.nudge_id, n.step, n.state is not NudgeState.CANCELLED, n.reason, n.superseded_by)
+                for n in model.armed.values()
+            ),
+            key=str,
+        )
+        journeys = self.owner.execute(
+            "SELECT subject_id, reached, epoch_began_at, ended_at FROM platform.journey_progress"
+            " WHERE tenant_id = %s",
+            (self.tenant,),
+        ).fetchall()
+        assert {row[0]: row[1:] for row in journeys} == {
+            key.subject_id: (list(lead.reached), lead.epoch_began_at, lead.ended_at)
+            for key, lead in model.leads.items()
+        }
+
+
+PROFILE = settings(
+    max_examples=40,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+FINDING = settings(PROFILE, phases=[Phase.generate], report_multiple_bugs=False)
+"""A mutant has to be found, not explained: no shrinking."""
+
+
+def test_any_interleaving_ends_as_serial_execution() -> None:
+    run_state_machine_as_test(Machine, settings=PROFILE)  # type: ignore[no-untyped-call]
+
+
+def _turns_red() -> bool:
+    """Whether the machine finds the fault; what it raises is an assertion or a violated constraint."""
+    try:
+        run_state_machine_as_test(Machine, settings=FINDING)  # type: ignore[no-untyped-call]
+    except (AssertionError, psycopg.Error, BaseExceptionGroup):
+        return True
+    return False
+
+
+def test_without_the_fence_the_machine_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stale consumer then sets the position back."""
+    monkeypatch.setattr(runtime_batch, "compare", lambda _expected, _actual: Moved({}, {}))
+    assert _turns_red()
+
+
+def test_without_the_anti_join_the_machine_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What capture sends again is then decided again."""
+    real = BatchTransaction._probe
+
+    def forgetful(self: Any, tx: Any, known: Any) -> Any:
+        return {
+            ordinal: (visible, False)
+            for ordinal, (visible, _) in real(self, tx, known).items()
+            if not visible
+        }
+
+    monkeypatch.setattr(BatchTransaction, "_probe", forgetful)
+    assert _turns_red()
+
+
+@contextmanager
+def _without_the_index(stack: Stack) -> Iterator[None]:
+    with psycopg.connect(stack.owner_dsn, autocommit=True) as owner:
+        owner.execute("DROP INDEX platform.nudge_one_live_per_lead")
+        try:
+            yield
+        finally:
+            owner.execute("DELETE FROM platform.nudge WHERE tenant_id LIKE 'race-%'")
+            owner.execute(
+                "CREATE UNIQUE INDEX nudge_one_live_per_lead ON platform.nudge (tenant_id, product, subject_id)"
+                " WHERE state IN ('scheduled', 'pending')"
+            )
+
+
+def _race(stack: Stack) -> int:
+    """Two writers that each read "nothing live" insert at once, as check-then-act does; how many are live."""
+    tenant = f"race-{uuid.uuid4().hex[:16]}"
+    barrier = threading.Barrier(2)
+
+    def insert(conn: psycopg.Connection[Any], number: int) -> None:
+        with conn.transaction():
+            live = conn.execute(
+                "SELECT count(*) FROM platform.nudge WHERE tenant_id = %s", (tenant,)
+            ).fetchone()
+            assert live == (0,)
+            barrier.wait(timeout=10)
+            conn.execute(
+                "INSERT INTO platform.nudge (nudge_id, tenant_id, product, subject_id, kind, step, event_id, due_at,"
+                " created_at, updated_at) VALUES (%s, %s, 'loans', 'L', 'k', 's', uuidv7(), now(), now(), now())",
+                (f"019a0000-0000-8000-8000-{uuid.uuid4().hex[:11]}{number}", tenant),
+            )
+
+    refused = _in_threads(stack, insert)
+    assert all(isinstance(error, psycopg.errors.UniqueViolation) for error in refused)
+    with psycopg.connect(stack.owner_dsn) as owner:
+        row = owner.execute(
+            "SELECT count(*) FROM platform.nudge WHERE tenant_id = %s AND state = 'scheduled'", (tenant,)
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _in_threads(stack: Stack, work: Callable[[psycopg.Connection[Any], int], None]) -> list[BaseException]:
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        with psycopg.connect(stack.consumer_dsn, autocommit=True) as conn:
+            try:
+                work(conn, number)
+            except psycopg.Error as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+def test_the_unique_index_lets_one_of_two_racing_writers_through(pg_only: Stack) -> None:
+    assert _race(pg_only) == 1
+
+
+def test_without_the_unique_index_two_nudges_live(pg_only: Stack) -> None:
+    with _without_the_index(pg_only):
+        assert _race(pg_only) == 2
