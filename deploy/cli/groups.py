@@ -1,0 +1,42 @@
+"""What `tellonce run` can run, by name: each a function that works until it is asked to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from connectors.debezium.watch import CaptureProcess
+from connectors.settings import Settings
+from consumers.runtime import process
+from consumers.supersession.consumer import Supersession
+from producers.clock.run import ClockProcess
+from schemas.products.catalogue import Catalogue, LoadedProduct
+
+Work = Callable[[Settings, threading.Event], None]
+"""Returns when the event is set; raises `StopRunning` with an exit code when it must end for another reason."""
+
+
+def groups(catalogue: Catalogue) -> Mapping[str, Work]:
+    """Every group of this installation: `supersession.<product>` for each product, the clock, and capture's
+    supervisor.
+    """
+    deciding = {
+        f"supersession.{name}": _supersession(loaded, catalogue)
+        for name, loaded in sorted(catalogue.products.items())
+    }
+    return {**deciding, "clock": _clock, "capture": _capture}
+
+
+def _supersession(loaded: LoadedProduct, catalogue: Catalogue) -> Work:
+    def work(settings: Settings, stop: threading.Event) -> None:
+        process.run(Supersession(loaded.product), catalogue, settings, stop)
+
+    return work
+
+
+def _clock(settings: Settings, stop: threading.Event) -> None:
+    ClockProcess(settings, stop=stop).run()
+
+
+def _capture(settings: Settings, stop: threading.Event) -> None:
+    CaptureProcess(settings, stop=stop).run()

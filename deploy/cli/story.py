@@ -1,0 +1,151 @@
+"""What became of an event, in words: pure, over what `why` read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple, assert_never
+
+from schemas.states import DeadReason, DecisionOutcome, DropReason, NudgeReason
+
+
+class Row(NamedTuple):
+    """One line of query `told`: an event, and one group's decision on it if there is one."""
+
+    event_id: str
+    event_type: str
+    occurred_at: datetime
+    recorded_at: datetime
+    traceparent: str | None
+    group_name: str | None
+    outcome: str | None
+    reason: str | None
+    decided_at: datetime | None
+    nudge_id: str | None
+    nudge_kind: str | None
+    nudge_due_at: datetime | None
+    cancelled_nudge_id: str | None
+    cancelled_kind: str | None
+    cancelled_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one group made of the event; `words` says it in a sentence."""
+
+    group: str
+    outcome: str
+    reason: str | None
+    decided_at: datetime | None
+    words: str
+    nudge_id: str | None = None
+    nudge_kind: str | None = None
+    nudge_due_at: datetime | None = None
+    cancelled_nudge_id: str | None = None
+    cancelled_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One event of the story; without decisions it is still on its way."""
+
+    event_id: str
+    event_type: str
+    occurred_at: datetime
+    recorded_at: datetime
+    traceparent: str | None
+    decisions: list[Told] = field(default_factory=list)
+
+
+DROPPED: Mapping[DropReason, str] = {
+    DropReason.NOT_FURTHER: "nothing changed: it is not further than what was already reached",
+    DropReason.ENDED: "nothing changed: the journey had ended",
+    DropReason.BEFORE_RESTART: "nothing changed: it happened before the journey began anew",
+    DropReason.TOO_OLD: "nothing changed: it came back from before the horizon",
+}
+DEAD: Mapping[DeadReason, str] = {
+    DeadReason.MISSING_HEADER: "a header or the key is missing",
+    DeadReason.MALFORMED_HEADER: "a header is not what it must be",
+    DeadReason.UNKNOWN_PRODUCT: "no product here has its topic",
+    DeadReason.UNKNOWN_TYPE: "the product has no such event type",
+    DeadReason.UNKNOWN_SCHEMA: "it was written with a schema that is not in the product's history",
+    DeadReason.WRONG_PRODUCT: "it names another product than its topic",
+    DeadReason.WRONG_TENANT: "it names another tenant than its key",
+    DeadReason.WRONG_SUBJECT: "it names another subject than its key",
+    DeadReason.EMPTY: "it has no body",
+    DeadReason.OVERSIZED: "its body is over the limit",
+    DeadReason.UNDECODABLE: "its body is in no form that is known",
+    DeadReason.CORRUPT_AVRO: "its Avro does not read",
+    DeadReason.SCHEMA_MISMATCH: "its body is not what the event's schema says",
+    DeadReason.UNKNOWN_STEP: "the lead reached a step that the journey no longer has",
+    DeadReason.NOT_COMMITTED: "its transaction never committed",
+    DeadReason.LOST: "capture lost it however often it was sent",
+    DeadReason.POISON: "deciding it failed, alone and twice",
+}
+CANCELLED: Mapping[NudgeReason, str] = {
+    NudgeReason.SUPERSEDED: "superseded",
+    NudgeReason.ENDED: "the journey ended",
+    NudgeReason.RESTARTED: "the journey began anew",
+    NudgeReason.NOBODY: "nobody to tell",
+    NudgeReason.SUPPRESSED: "nobody wanted to be told",
+}
+
+
+def tell(rows: Iterable[Row]) -> list[Line]:
+    """The story in the rows' order, each event once with all that was decided on it."""
+    lines: dict[str, Line] = {}
+    for row in rows:
+        line = lines.setdefault(
+            row.event_id,
+            Line(row.event_id, row.event_type, row.occurred_at, row.recorded_at, row.traceparent),
+        )
+        if row.group_name is not None and row.outcome is not None:
+            line.decisions.append(
+                Told(
+                    row.group_name,
+                    row.outcome,
+                    row.reason,
+                    row.decided_at,
+                    in_words(row),
+                    row.nudge_id,
+                    row.nudge_kind,
+                    row.nudge_due_at,
+                    row.cancelled_nudge_id,
+                    row.cancelled_kind,
+                )
+            )
+    return list(lines.values())
+
+
+def in_words(row: Row) -> str:
+    """One decision as a sentence without its full stop."""
+    outcome = DecisionOutcome(row.outcome or "")
+    match outcome:
+        case DecisionOutcome.SCHEDULED:
+            due = f"{row.nudge_due_at:%Y-%m-%d %H:%M:%S}" if row.nudge_due_at else "later"
+            said = f"nudge {row.nudge_kind or row.nudge_id} due {due}"
+        case DecisionOutcome.IMMEDIATE:
+            said = "told at once"
+        case DecisionOutcome.ADVANCED:
+            said = "a retired step: progress noted, nothing to say"
+        case DecisionOutcome.ENDED:
+            said = "the journey ended"
+        case DecisionOutcome.RESTARTED:
+            said = "the journey began anew"
+        case DecisionOutcome.LIFECYCLE:
+            return "beside the journey: it cancels nothing"
+        case DecisionOutcome.DROPPED:
+            return DROPPED[DropReason(row.reason or "")]
+        case DecisionOutcome.DEAD_LETTER:
+            return f"dead letter: {DEAD[DeadReason(row.reason or '')]}"
+        case _:
+            assert_never(outcome)
+    return said + _cancelled(row)
+
+
+def _cancelled(row: Row) -> str:
+    if row.cancelled_nudge_id is None:
+        return ""
+    why = CANCELLED[NudgeReason(row.cancelled_reason)] if row.cancelled_reason else "cancelled"
+    return f"; nudge {row.cancelled_kind or row.cancelled_nudge_id} cancelled ({why})"
