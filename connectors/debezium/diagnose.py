@@ -102,14 +102,19 @@ def diagnose(seen: Observed) -> Diagnosis:
         return Diagnosis(frozenset(alarms), Remedy.RESUME)
     if seen.status.state in (State.PAUSED, State.STOPPED):
         return Diagnosis(frozenset({*alarms, Alarm.CONNECTOR_HELD}), Remedy.NOTHING)
-    if seen.status.has_failed:
+    if seen.status.has_failed or _is_restarting(seen.status):
         alarms.add(Alarm.TASK_FAILED)
     remedy = Remedy.NOTHING
     if alarms & BROKEN_SLOT:
         remedy = Remedy.REBUILD
-    elif Alarm.TASK_FAILED in alarms:
+    elif seen.status.has_failed:
         remedy = Remedy.RESTART
     return Diagnosis(frozenset(alarms), remedy, seen.status.why)
+
+
+def _is_restarting(status: ConnectorStatus) -> bool:
+    """Told to, and not yet better: one alarm for a task that fails again and again, not one each time."""
+    return any(task.state is State.RESTARTING for task in status.tasks)
 
 
 def _slot_alarms(seen: Observed) -> list[Alarm]:

@@ -49,9 +49,10 @@ class Watched:
 
 @dataclass(slots=True)
 class Alarms:
-    """Which alarms last, since when they were last told."""
+    """Which alarms last, and when they were last told. `lasting` may be read by any thread."""
 
     metrics: CaptureMetrics
+    lasting: frozenset[Alarm] = frozenset()
     told: dict[Alarm, float] = field(default_factory=dict)
 
     def show(self, lasting: frozenset[Alarm], now: float, detail: str) -> None:
@@ -67,6 +68,7 @@ class Alarms:
             del self.told[alarm]
             self.metrics.alarm.labels(alarm).set(0)
             _log.info(Action.OVER, alarm=alarm)
+        self.lasting = lasting
 
 
 class Supervisor:
@@ -95,8 +97,8 @@ class Supervisor:
 
     @property
     def alarms(self) -> frozenset[Alarm]:
-        """Those that last since the last step."""
-        return frozenset(self._alarms.told)
+        """Those that lasted at the last step; may be read by any thread."""
+        return self._alarms.lasting
 
     def step(self, conn: Connection[Any]) -> Diagnosis:
         """Look once and act once; blocks for as long as a rebuild takes, seconds.

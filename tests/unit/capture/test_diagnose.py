@@ -38,6 +38,12 @@ STOPPED = connector(State.STOPPED)
         ),
         pytest.param(Observed(FAILED, IDLE, 100, 1), {Alarm.TASK_FAILED}, Remedy.RESTART, id="a failed task"),
         pytest.param(
+            Observed(connector(State.RUNNING, State.RESTARTING), IDLE, None, 1),
+            {Alarm.TASK_FAILED},
+            Remedy.NOTHING,
+            id="told to restart, not yet better",
+        ),
+        pytest.param(
             Observed(connector(State.FAILED), IDLE, 100, 1),
             {Alarm.TASK_FAILED},
             Remedy.RESTART,
