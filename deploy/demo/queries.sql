@@ -75,7 +75,7 @@ SELECT
 FROM platform.outbox AS fact
 JOIN platform.decision AS decided
     ON decided.event_id = fact.event_id AND decided.tenant_id = fact.tenant_id AND decided.group_name = %(group)s
-WHERE fact.tenant_id = ANY(%(tenants)s) AND fact.topic = %(topic)s
+WHERE fact.tenant_id = ANY(%(tenants)s) AND fact.topic = %(topic)s AND fact.subject_id LIKE %(leads)s
 
 -- name: why
 SELECT

@@ -12,7 +12,7 @@ import psycopg
 from connectors.postgres import sql
 
 QUERIES = sql.load("deploy.demo", "queries.sql")
-EVERY_S: Final = 0.01
+EVERY_S: Final = 0.02
 """Often enough to fall between most commits, rarely enough to leave the machine to the storm."""
 
 

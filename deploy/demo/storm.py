@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,9 @@ BETWEEN = timedelta(seconds=10)
 MISTYPED = "loans.credit_chek_done"
 """An event type that no product has: what a typing error in a foreign service makes of it."""
 POISONED_LEAD = "lead-poison"
+CALM = 40
+CALM_PREFIX = "lead-calm-"
+CALM_EVERY_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,18 @@ def _perform(conn: Connection[tuple[object, ...]], call: Call) -> None:
             loans.assign_advisor(lead, advisor_id="u-advisor", **when)
 
 
-def planned(tenants: Sequence[str], leads: int) -> list[Plan]:
+def planned(tenants: Sequence[str], leads: int, seed: int = 1) -> list[Plan]:
     """The storm of several tenants, from now."""
     now = datetime.now(UTC)
-    return [plan(tenant, leads, now) for tenant in tenants]
+    return [plan(tenant, leads, now, seed) for tenant in tenants]
+
+
+def trickle(domain_dsn: str, tenants: Sequence[str]) -> None:
+    """A few applications more, begun one after the other: what the way takes when nothing else is going on."""
+    with psycopg.connect(domain_dsn, autocommit=True) as conn:
+        for number in range(CALM):
+            lead = f"{CALM_PREFIX}{number:02}"
+            LoanService(conn, tenants[number % len(tenants)]).start_application(
+                lead, applicant_id=f"u-{lead}"
+            )
+            time.sleep(CALM_EVERY_S)

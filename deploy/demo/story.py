@@ -24,10 +24,10 @@ from connectors.postgres.migrate import register_products
 from connectors.registry import load_catalogue
 from deploy.demo import report
 from deploy.demo.checks import Scope, check, undecided
-from deploy.demo.processes import Processes
+from deploy.demo.processes import running
 from deploy.demo.replay import replay
 from deploy.demo.sampler import QUERIES, Sampler
-from deploy.demo.storm import planned, unleash
+from deploy.demo.storm import planned, trickle, unleash
 from deploy.local.passwords import DOMAIN
 from deploy.local.running import StackRunningError
 from deploy.local.stack import Stack
@@ -37,6 +37,7 @@ from producers.products.loans.service import PRODUCT, install
 ROOTS: Final = Path("build")
 MOST_AT_ONCE: Final = 8
 TENANTS: Final = ("north-bank", "south-bank")
+PROCESSES: Final = (f"supersession.{PRODUCT}", f"supersession.{PRODUCT}", "clock", "capture")
 STREAMING_WITHIN_S: Final = 60.0
 DECIDED_WITHIN_S: Final = 120.0
 """A hundred times what a small machine needs: past this something is stuck, not slow."""
@@ -57,7 +58,7 @@ class Teller:
             self.console.print(f"  {line} …", highlight=False)
 
 
-def run_demo(leads: int = 200, console: Console | None = None) -> int:
+def run_demo(leads: int = 200, console: Console | None = None, *, seed: int = 1) -> int:
     """Tell the story with `leads` leads per tenant; the exit code, 1 when a promise was not kept.
 
     Uses nothing of a stack that runs already and leaves nothing behind, unless it fails: then the logs stay.
@@ -66,12 +67,12 @@ def run_demo(leads: int = 200, console: Console | None = None) -> int:
     console = console or Console()
     began = time.monotonic()
     with console.status("starting") as status:
-        told = _tell(leads, Teller(console, status))
+        told = _tell(leads, seed, Teller(console, status))
     report.show(console, told, time.monotonic() - began)
     return 0 if all(each.held for each in told.checks) else 1
 
 
-def _tell(leads: int, teller: Teller) -> report.Told:
+def _tell(leads: int, seed: int, teller: Teller) -> report.Told:
     with _own_stack(teller) as stack:
         scope = Scope(TENANTS, PRODUCT)
         settings = stack.settings
@@ -82,10 +83,9 @@ def _tell(leads: int, teller: Teller) -> report.Told:
             for tenant in TENANTS:
                 tenants.create(owner, tenant, roles=[DOMAIN])
         _stream(stack)
-        running = [scope.group, scope.group, "clock", "capture"]
         with (
             psycopg.connect(stack.consumer_dsn, autocommit=True) as conn,
-            Processes(settings, running, stack.layout.logs) as processes,
+            running(settings, PROCESSES, stack.layout.logs / "tellonce.log") as processes,
         ):
             teller.say("two supersession processes, the clock and the capture supervisor")
             _until(
@@ -96,10 +96,18 @@ def _tell(leads: int, teller: Teller) -> report.Told:
             )
             with Sampler(stack.consumer_dsn, TENANTS) as sampler:
                 teller.say(f"the storm: {leads} leads in each tenant")
-                blown = unleash(stack.domain_dsn, planned(TENANTS, leads))
+                blown = unleash(stack.domain_dsn, planned(TENANTS, leads, seed))
                 teller.say("every seventh record once more, as a capture that restarts would send it")
                 conn.execute(QUERIES["resend_some"], scope.parameters)
                 teller.say("waiting for a decision on every event")
+                _until(
+                    lambda: undecided(conn, scope) == 0,
+                    "every event decided",
+                    DECIDED_WITHIN_S,
+                    processes.check,
+                )
+                teller.say("and a few leads in calm weather, one event at a time")
+                trickle(stack.domain_dsn, TENANTS)
                 _until(
                     lambda: undecided(conn, scope) == 0,
                     "every event decided",
