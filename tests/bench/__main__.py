@@ -1,0 +1,45 @@
+"""`python -m tests.bench [figure,figure…]`: measure, write `build/bench.json`, show a table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from types import ModuleType
+
+from rich.console import Console
+
+from tests.bench import capture, growth, idle, machine, report, supersession
+from tests.bench.figures import Figure
+from tests.bench.machine import ROOT
+from tests.bench.rig import Rig, root_of_stack
+
+FAMILIES: Sequence[ModuleType] = (capture, supersession, growth, idle)
+RESULT = ROOT / "build" / "bench.json"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """All figures, or those that are named; 2 when a name is unknown."""
+    console = Console()
+    known = [name for family in FAMILIES for name in family.NAMES]
+    wanted = [name for argument in arguments for name in argument.split(",") if name] or known
+    for name in wanted:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            console.print(f"no figure {name!r}; {hint}There are: {', '.join(known)}", style="red")
+            return 2
+    where = machine.describe()
+    figures: list[Figure] = []
+    with Rig.open(root_of_stack(), lambda line: console.print(line, highlight=False)) as rig:
+        for family in FAMILIES:
+            if not set(family.NAMES).isdisjoint(wanted):
+                figures += family.measure(rig, wanted)
+    where["load_at_end"] = machine.load()
+    report.write(RESULT, figures, where)
+    report.show(console, figures, where)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
