@@ -16,10 +16,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import NewType, NoReturn
 
 from schemas.codec import BodyError
+from schemas.names import did_you_mean
 from schemas.products.catalogue import Catalogue, LoadedProduct
 from schemas.states import DeadReason
 
@@ -224,12 +224,11 @@ def _refuse_key(found: Mapping[str, bytes | None], key: bytes | None) -> NoRetur
 
 def _refuse_type(found: Mapping[str, bytes | None], loaded: LoadedProduct) -> NoReturn:
     name = _text(found["ce_type"]) or ""
-    near = get_close_matches(name, loaded.events, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
+    near = did_you_mean(name, loaded.events)
     _refuse(
         DeadReason.UNKNOWN_TYPE,
-        f"product {loaded.name} has no event type {name!r}; {hint}A newer product may have it: deploy that, "
-        "then retry the dead letter",
+        f"product {loaded.name} has no event type {name!r}{near or '.'} A newer product may "
+        "have it: deploy that, then retry the dead letter",
         found,
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import MappingProxyType
 
 from schemas.codec import EventContract
+from schemas.names import did_you_mean
 from schemas.products.model import Product
 
 
@@ -72,9 +72,8 @@ class Catalogue:
         try:
             return self._events[event_type]
         except KeyError:
-            near = get_close_matches(event_type, self._events, n=1)
             raise UnknownEventTypeError(
-                f"no product here has an event type {event_type!r}{f'; did you mean {near[0]}?' if near else ''}"
+                f"no product here has an event type {event_type!r}{did_you_mean(event_type, self._events)}"
             ) from None
 
     def of_topic(self, topic: str) -> LoadedProduct | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
 from schemas.codec import EventContract
+from schemas.names import did_you_mean
 from schemas.products.catalogue import LoadedProduct
 from schemas.products.contracts import read_confluent_ids, read_contracts, read_samples
 from schemas.products.history import read_history
@@ -97,11 +97,6 @@ def _yaml_on(value: Any) -> Any:
     return value
 
 
-def _near(name: str, known: Mapping[str, object]) -> str:
-    match = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {match[0]}?" if match else ""
-
-
 def _places(product: Product) -> Iterator[tuple[str, Role, tuple[int | str, ...]]]:
     """Each event type that is named, the role it is named for, and where; in the file's order."""
     if product.journey is not None:
@@ -122,7 +117,7 @@ def _events(product: Product, contracts: Mapping[str, EventContract], lines: Lin
         line = lines.of(path)
         if name not in contracts:
             schema = f"events/{name.partition('.')[2]}.avsc"
-            yield Problem(PRODUCT_FILE, line, f"{name} has no schema {schema}{_near(name, contracts)}")
+            yield Problem(PRODUCT_FILE, line, f"{name} has no schema {schema}{did_you_mean(name, contracts)}")
         if (name, role) in told and role is Role.STEP:
             yield Problem(PRODUCT_FILE, line, f"{name} is a step already; a step has one rank")
         elif counted[name] > 1 and any(other == name for other, _ in told) and (name, role) not in told:
@@ -137,7 +132,7 @@ def _kinds(product: Product, contracts: Mapping[str, EventContract], lines: Line
     for index, step in enumerate(product.journey.steps if product.journey else ()):
         if step.nudge not in product.kinds:
             line = lines.of(("journey", "steps", index))
-            message = f"nudge {step.nudge} is not among the kinds{_near(step.nudge, product.kinds)}"
+            message = f"nudge {step.nudge} is not among the kinds{did_you_mean(step.nudge, product.kinds)}"
             yield Problem(PRODUCT_FILE, line, message)
     for name, kind in product.kinds.items():
         line = lines.of(("kinds", name))

@@ -42,14 +42,17 @@ def read_history(files: Mapping[str, bytes]) -> tuple[History, list[tuple[str, s
         except Exception as error:  # noqa: BLE001 json and fastavro raise whatever the text made them stumble over
             problems.append((path, f"is not a recorded version: {error}"))
             continue
-        if not _VERSION.fullmatch(number) or raw.get("name") != stem:
-            problems.append((path, "its place must be history/<event>/<version from 1>.avsc"))
+        if not _VERSION.fullmatch(number) or raw.get("name") != stem or not raw.get("namespace"):
+            problems.append((path, "must be `<product>.<event>` in history/<event>/<version from 1>.avsc"))
             continue
-        found.setdefault(f"{raw.get('namespace', '')}.{raw['name']}", {})[int(number)] = schema
+        found.setdefault(f"{raw['namespace']}.{stem}", {})[int(number)] = schema
     for event, versions in found.items():
         if sorted(versions) != list(range(1, len(versions) + 1)):
             problems.append(
-                (f"{FOLDER}{event}", f"versions {sorted(versions)} have a gap; restore the missing one")
+                (
+                    f"{FOLDER}{event.partition('.')[2]}",
+                    f"versions {sorted(versions)} have a gap; restore the missing one",
+                )
             )
     return History({event: tuple(v[n] for n in sorted(v)) for event, v in found.items()}), problems
 
