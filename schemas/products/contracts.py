@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from schemas import avro
+from schemas.bounds import unbounded
 from schemas.codec import BodyError, EventContract
 from schemas.json_form import Mismatch, compile_check
-from schemas.products.history import History
+from schemas.products.history import FOLDER, History
 from schemas.products.problems import PRODUCT_FILE, Lines, Problem, line_of
 
 EVENTS, SAMPLES = "events/", "samples/"
@@ -40,6 +42,10 @@ def read_contracts(
                 )
             problems += _fields(path, files[path], reader)
             versions = history.versions(event_type)
+            problems += _bounds(path, files[path], reader)
+            for number, version in enumerate(versions, start=1):
+                recorded = f"{FOLDER}{stem}/{number}.avsc"
+                problems += _bounds(recorded, files.get(recorded, b""), version)
             writers = {avro.fingerprint_of(schema): schema for schema in (*versions, reader)}
             by_id = {number: schema for number, schema in confluent.items() if schema in versions}
             contract = EventContract(event_type, raw, avro.Writers(reader, writers, by_id))
@@ -61,6 +67,12 @@ def _fields(path: str, body: bytes, reader: Mapping[str, Any]) -> Iterator[Probl
                 f"field {name}: default {item['default']!r} would read differently in Avro and in JSON; "
                 "make it nullable with default null",
             )
+
+
+def _bounds(path: str, body: bytes, schema: Any) -> Iterator[Problem]:
+    for message in unbounded(schema):
+        outermost = re.split(r"[.\[{:]", message, maxsplit=1)[0]
+        yield Problem(path, line_of(body, f'"{outermost}"'), message)
 
 
 def _is_plain(schema: Any, default: object) -> bool:
