@@ -13,6 +13,7 @@ from schemas.states import DeadReason
 
 JSON_TYPE = b"application/json"
 AVRO_TYPE = b"avro/binary"
+_JSON_SPACE = b" \t\n\r"
 
 
 class BodyError(ValueError):
@@ -39,7 +40,7 @@ class EventContract:
 
     def read(self, body: bytes, content_type: bytes) -> Mapping[str, object]:
         """The payload in Python's form, the same whatever form the body has; raises `BodyError`."""
-        if body[:1] == b"{":
+        if body[:1] == b"{" or body.lstrip(_JSON_SPACE)[:1] == b"{":  # the outbox admits space before it
             try:
                 return self.accept(orjson.loads(body))
             except orjson.JSONDecodeError as error:

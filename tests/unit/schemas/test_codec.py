@@ -36,6 +36,11 @@ def test_both_forms_are_the_same_payload(contract: EventContract) -> None:
     assert contract.read(contract.avro_body(payload), AVRO_TYPE) == payload
 
 
+@pytest.mark.parametrize("space", [b" ", b"\n", b"\r\n\t  "])
+def test_space_before_json_is_json_as_the_outbox_has_it(contract: EventContract, space: bytes) -> None:
+    assert contract.read(space + b'{"owner_id":"u"}' + space, JSON_TYPE)["owner_id"] == "u"
+
+
 def test_an_older_version_is_read_as_todays(contract: EventContract) -> None:
     old = contract_of(OWNER).avro_body({"owner_id": "u-1"})
     assert contract.read(old, AVRO_TYPE) == {"owner_id": "u-1", "amount": None}
