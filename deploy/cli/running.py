@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -88,5 +89,7 @@ def _beside_each_other(names: Sequence[str], stop: threading.Event) -> int:
 
 def _end_with_parent(stop: threading.Event) -> None:
     """Our parent holds the other end of stdin: when it is gone, stop."""
-    sys.stdin.buffer.read()
+    # Unbuffered: a thread that holds the lock of sys.stdin when the interpreter ends aborts the process.
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
     stop.set()
