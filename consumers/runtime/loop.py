@@ -162,7 +162,7 @@ class Loop(Generic[StateT, DecisionsT]):
             )
         self._metrics.rewound(cause)
         self._positions.hold(found)
-        self._seek(assignment.as_offsets(found))
+        self._go_to(assignment.as_offsets(found))
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Hand Kafka the database's positions; seeking or pausing here is not possible."""
@@ -183,12 +183,15 @@ class Loop(Generic[StateT, DecisionsT]):
         self._metrics.assigned(len(self._positions))
         _log.info("revoked", group=self._group, partitions=len(partitions))
 
-    def _seek(self, offsets: Iterable[TopicPartition]) -> None:
-        for place in offsets:
-            try:
-                self._consumer.seek(place)
-            except KafkaException as error:  # revoked meanwhile: its next owner reads the database
-                _log.warning("seek_refused", detail=f"{place.topic}[{place.partition}]: {error}")
+    def _go_to(self, offsets: list[TopicPartition]) -> None:
+        """Read on from other offsets. Assigned anew rather than sought: a partition whose fetching ended with
+        an offset error refuses a seek.
+        """
+        try:
+            self._consumer.incremental_unassign(offsets)
+            self._consumer.incremental_assign(offsets)
+        except KafkaException as error:  # revoked meanwhile: its next owner reads the database
+            _log.warning("partition_lost", detail=str(error))
 
     # -- Postgres ------------------------------------------------------------------------------------
 
@@ -261,7 +264,7 @@ class Loop(Generic[StateT, DecisionsT]):
             )
             self._positions.hold(behind)
             self._metrics.rewound("database_behind")
-            self._seek(assignment.as_offsets(behind))
+            self._go_to(assignment.as_offsets(behind))
         rest: list[Read | Dead] = []
         gone = {(place.topic, place.partition) for place in moved.behind}
         for item in batch:

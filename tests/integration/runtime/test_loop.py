@@ -114,10 +114,9 @@ def test_a_database_that_restarts_costs_a_pause(line: Line) -> None:
     line.append("A")
     line.until_decided("A")
     line.stack.restart("postgres")
-    line.owner.close()
-    line.owner = psycopg.connect(line.stack.owner_dsn, autocommit=True)
-    line.append("B")
-    line.until_decided("A", "B")
+    with psycopg.connect(line.stack.owner_dsn, autocommit=True) as line.owner:
+        line.append("B")
+        line.until_decided("A", "B")
     assert line.fleet.stop() == [0]
 
 
