@@ -34,25 +34,24 @@ def read_contracts(
                 problems.append(Problem(path, 1, "must be a record: an event's payload has named fields"))
                 continue
             reader = avro.parse(raw)
-            stem = path.removeprefix(EVENTS).removesuffix(".avsc")
-            event_type = f"{raw.get('namespace', '')}.{raw['name']}"
-            if product_name is not None and event_type != f"{product_name}.{stem}":
-                problems.append(
-                    Problem(path, 1, f"declares {event_type}; by its place it must be {product_name}.{stem}")
-                )
-            problems += _fields(path, files[path], reader)
-            versions = history.versions(event_type)
-            problems += _bounds(path, files[path], reader)
-            for number, version in enumerate(versions, start=1):
-                recorded = f"{FOLDER}{stem}/{number}.avsc"
-                problems += _bounds(recorded, files.get(recorded, b""), version)
-            writers = {avro.fingerprint_of(schema): schema for schema in (*versions, reader)}
-            by_id = {number: schema for number, schema in confluent.items() if schema in versions}
-            contract = EventContract(event_type, raw, avro.Writers(reader, writers, by_id))
         except Exception as error:  # noqa: BLE001 json and fastavro raise whatever the text made them stumble over
             problems.append(Problem(path, getattr(error, "lineno", 0), f"is not an Avro schema: {error}"))
             continue
-        yield event_type, contract
+        stem = path.removeprefix(EVENTS).removesuffix(".avsc")
+        event_type = f"{raw.get('namespace', '')}.{raw['name']}"
+        if product_name is not None and event_type != f"{product_name}.{stem}":
+            problems.append(
+                Problem(path, 1, f"declares {event_type}; by its place it must be {product_name}.{stem}")
+            )
+        problems += _fields(path, files[path], reader)
+        versions = history.versions(event_type)
+        problems += _bounds(path, files[path], reader)
+        for number, version in enumerate(versions, start=1):
+            recorded = f"{FOLDER}{stem}/{number}.avsc"
+            problems += _bounds(recorded, files.get(recorded, b""), version)
+        writers = {avro.fingerprint_of(schema): schema for schema in (*versions, reader)}
+        by_id = {number: schema for number, schema in confluent.items() if schema in versions}
+        yield event_type, EventContract(event_type, raw, avro.Writers(reader, writers, by_id))
 
 
 def _fields(path: str, body: bytes, reader: Mapping[str, Any]) -> Iterator[Problem]:
