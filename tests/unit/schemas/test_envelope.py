@@ -206,7 +206,7 @@ def test_the_limit_is_for_bytes_and_inclusive() -> None:
         (b'{"owner_id":"\xff"}', DeadReason.UNDECODABLE),
         (b"{} {}", DeadReason.UNDECODABLE),
         (b"[]", DeadReason.UNDECODABLE),
-        (b" {}", DeadReason.UNDECODABLE),
+        (b" {}", DeadReason.SCHEMA_MISMATCH),
         (b"owner", DeadReason.UNDECODABLE),
         (b"\xff\xfe", DeadReason.UNDECODABLE),
         (b'{"owner_id":5}', DeadReason.SCHEMA_MISMATCH),
