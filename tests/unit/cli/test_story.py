@@ -41,7 +41,7 @@ def test_every_word_of_the_vocabularies_has_its_sentence() -> None:
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (DecisionOutcome.SCHEDULED, "loans.sign_offer due 2026-12-01 09:00:00"),
+        (DecisionOutcome.SCHEDULED, "loans.sign_offer due 2026-12-01"),
         (DecisionOutcome.IMMEDIATE, "at once"),
         (DecisionOutcome.ADVANCED, "retired"),
         (DecisionOutcome.ENDED, "ended"),
