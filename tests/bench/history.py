@@ -10,7 +10,8 @@ import psycopg
 DAYS: Final = 13
 
 _TENANTS = (
-    "INSERT INTO platform.tenant (tenant_id, name) SELECT id, id FROM unnest(%(tenants)s::text[]) AS id"
+    "INSERT INTO platform.tenant (tenant_id, name, created_at)"
+    " SELECT id, id, now() FROM unnest(%(tenants)s::text[]) AS id"
 )
 _PARTITIONS = "SELECT platform.ensure_partitions(current_date - %(days)s::int - 1, %(days)s::int + 3)"
 # Five events of a lead lie on one day, leads spread over all days.

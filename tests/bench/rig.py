@@ -68,7 +68,16 @@ class Rig:
     def stream(self, latency: Latency = "balanced") -> None:
         """Topics and connector, in this profile, streaming."""
         config = ConnectorConfig.from_settings(self.settings(latency))
-        apply(self._connect, self.admin, config, topics_for(PRODUCTS))
+
+        def applied() -> bool:
+            try:
+                apply(self._connect, self.admin, config, topics_for(PRODUCTS))
+            except TimeoutError as busy:  # a broker that is starved of CPU; applying again is safe
+                self.say(str(busy))
+                return False
+            return True
+
+        until(applied, "topics and connector are applied")
 
         def streaming() -> bool:
             slot = read_slot(self.superuser, config.slot)
