@@ -40,7 +40,7 @@ from tests.integration.runtime.partition import SimulatedTopic
 
 CATALOGUE = load_catalogue()
 LOANS = CATALOGUE.product("loans").product
-STEPS = {
+STEPS: dict[str, dict[str, object]] = {
     "loans.initiated": {},
     "loans.phone_verified": {},
     "loans.credit_check_done": {"credit_score": 700},
@@ -255,13 +255,13 @@ FINDING = settings(PROFILE, phases=[Phase.generate], report_multiple_bugs=False)
 
 
 def test_any_interleaving_ends_as_serial_execution() -> None:
-    run_state_machine_as_test(Machine, settings=PROFILE)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Machine, settings=PROFILE)
 
 
 def _turns_red() -> bool:
     """Whether the machine finds the fault; what it raises is an assertion or a violated constraint."""
     try:
-        run_state_machine_as_test(Machine, settings=FINDING)  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(Machine, settings=FINDING)
     except (AssertionError, psycopg.Error, BaseExceptionGroup):
         return True
     return False
