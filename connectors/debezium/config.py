@@ -26,7 +26,7 @@ TABLE: Final = "platform.outbox"
 
 POLL_INTERVAL_MS: Final[Mapping[Latency, int]] = MappingProxyType({"low": 1, "balanced": 5, "frugal": 50})
 """How long the connector sleeps after finding nothing: about what a record waits, paid for in idle CPU (half
-a core, a sixth of one, a thirtieth)."""
+a core, a fifth, a twentieth)."""
 
 HEARTBEAT_MS: Final = 500
 HEARTBEAT_PREFIX: Final = "heartbeat"
