@@ -29,16 +29,16 @@ class LoadedProduct:
     """One valid payload per event type, as JSON values."""
     templates: Mapping[str, str] = field(default_factory=dict)
     """Template sources by path below `templates/`."""
+    source: bytes = field(init=False)
+    """The name as the header `ce_source` has it; made once, for it is compared with every record's."""
 
     @property
     def name(self) -> str:
         """The product's name."""
         return self.product.product
 
-    @property
-    def source(self) -> bytes:
-        """The name as the header `ce_source` has it."""
-        return self.product.product.encode()
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", self.product.product.encode())
 
 
 class Catalogue:
