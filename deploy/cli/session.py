@@ -64,11 +64,11 @@ def connected(dsn: str, variable: str) -> Iterator[psycopg.Connection[Any]]:
         conn = pool.connect(dsn, "tellonce", autocommit=True, statement_timeout_ms=0)
     except psycopg.OperationalError as error:
         raise DatabaseAway(
-            f"PostgreSQL does not let us in at {pool.describe(dsn)}: {_last_line(error)}. "
+            f"PostgreSQL does not let us in at {pool.describe(dsn)}: {_first_line(error)}. "
             f"Is it running, and {variable} right? {START_ONE}."
         ) from error
     except psycopg.ProgrammingError as error:
-        raise NotConfigured(f"{variable} is no database address: {_last_line(error)}") from error
+        raise NotConfigured(f"{variable} is no database address: {_first_line(error)}") from error
     with conn:
         yield conn
 
@@ -100,5 +100,6 @@ def _required(value: str, variable: str) -> str:
     return value
 
 
-def _last_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
+def _first_line(error: BaseException) -> str:
+    """What libpq says, without the questions it appends."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].strip()

@@ -123,7 +123,7 @@ def in_words(row: Row) -> str:
     outcome = DecisionOutcome(row.outcome or "")
     match outcome:
         case DecisionOutcome.SCHEDULED:
-            due = f"{row.nudge_due_at:%Y-%m-%d %H:%M:%S}" if row.nudge_due_at else "later"
+            due = f"{row.nudge_due_at:%Y-%m-%dT%H:%M:%SZ}" if row.nudge_due_at else "later"
             said = f"nudge {row.nudge_kind or row.nudge_id} due {due}"
         case DecisionOutcome.IMMEDIATE:
             said = "told at once"
