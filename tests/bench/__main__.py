@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str]) -> int:
             hint = f"did you mean {near[0]}? " if near else ""
             console.print(f"no figure {name!r}; {hint}There are: {', '.join(known)}", style="red")
             return 2
+    # As Ctrl-C does: the stack and the processes on it are ended on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     where = machine.describe()
     figures: list[Figure] = []
     with Rig.open(root_of_stack(), lambda line: console.print(line, highlight=False)) as rig:
