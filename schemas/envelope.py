@@ -130,6 +130,29 @@ def decode(
         _refuse(error.reason, str(error), found)
 
 
+def encode_headers(event: Event, content_type: str = "application/json") -> list[tuple[str, bytes | None]]:
+    """The headers that the connector puts around an event's body: what `decode` reads, for tests and replays.
+
+    The key that goes with them is `<tenant>:<subject>`.
+    """
+    named = {
+        "ce_id": event.event_id,
+        "ce_type": event.event_type,
+        "ce_source": event.product,
+        "ce_subject": event.subject_id,
+        "ce_time": _rfc3339(event.occurred_at),
+        "ce_tenant": event.tenant_id,
+        "content-type": content_type,
+        "traceparent": event.traceparent,
+        "recorded_at": _rfc3339(event.recorded_at),
+    }
+    return [(name, None if value is None else value.encode()) for name, value in named.items()]
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 _NEEDED = (
     "ce_id",
     "ce_tenant",
