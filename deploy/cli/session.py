@@ -23,6 +23,8 @@ from connectors.settings import Settings
 from deploy.cli.failures import DatabaseAway, NotConfigured
 from schemas.products.catalogue import Catalogue
 
+BROKER_ANSWERS_WITHIN_S = 5.0
+"""A person waits for this; the requests after it have longer, for they do something."""
 START_ONE = "`make up` starts a local stack and writes it to .local/tellonce.env"
 
 
@@ -79,10 +81,12 @@ def connect_client() -> ConnectClient:
 
 
 def kafka_admin() -> AdminClient:
-    """Kafka's admin client; it connects when first asked something."""
+    """Kafka's admin client, of a broker that has just answered: one that is away is told soon, as KafkaException."""
     given = settings()
     _required(given.kafka_bootstrap, "TELLONCE_KAFKA_BOOTSTRAP")
-    return admin_client(given)
+    admin = admin_client(given)
+    admin.list_topics(timeout=BROKER_ANSWERS_WITHIN_S)
+    return admin
 
 
 def product_folders(given: list[Path] | None) -> list[Path]:
