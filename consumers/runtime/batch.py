@@ -17,6 +17,7 @@ from psycopg.types.json import Jsonb
 
 from connectors.postgres import clock
 from connectors.postgres.sql import load
+from consumers.runtime.arrays import nullable_array, text_array
 from consumers.runtime.errors import DecideError, Kind, classify
 from consumers.runtime.fence import Fenced, Partition, compare
 from consumers.runtime.group import Decision, DecisionsT, Group, StateT
@@ -169,8 +170,8 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
             QUERIES["probe"],
             {
                 "group": self._group.name,
-                "event_ids": [event_id for event_id, _ in known],
-                "tenant_ids": [tenant_id for _, tenant_id in known],
+                "event_ids": text_array([event_id for event_id, _ in known]),
+                "tenant_ids": text_array([tenant_id for _, tenant_id in known]),
             },
         )
         return {ordinal: (visible, decided) for ordinal, visible, decided in rows}
@@ -214,12 +215,14 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
             {
                 "group": self._group.name,
                 "now": tx.now,
-                "event_ids": [decision.event.event_id for decision in decisions],
-                "tenant_ids": [decision.event.tenant_id for decision in decisions],
-                "outcomes": [decision.outcome.value for decision in decisions],
-                "reasons": [decision.reason for decision in decisions],
-                "nudge_ids": [decision.nudge_id for decision in decisions],
-                "cancelled_nudge_ids": [decision.cancelled_nudge_id for decision in decisions],
+                "event_ids": text_array([decision.event.event_id for decision in decisions]),
+                "tenant_ids": text_array([decision.event.tenant_id for decision in decisions]),
+                "outcomes": text_array([decision.outcome for decision in decisions]),
+                "reasons": nullable_array([decision.reason for decision in decisions]),
+                "nudge_ids": nullable_array([decision.nudge_id for decision in decisions]),
+                "cancelled_nudge_ids": nullable_array(
+                    [decision.cancelled_nudge_id for decision in decisions]
+                ),
             },
             expect=len(decisions),
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from connectors.postgres.sql import load
+from consumers.runtime.arrays import nullable_array, text_array
 from consumers.runtime.group import Decision
 from consumers.runtime.tx import Tx
 from consumers.supersession.decide import Cancellation, Lead, LeadKey, Nudge, Superseded, decide
@@ -50,8 +51,8 @@ class Supersession:
             return {}
         parameters = {
             "product": self._product.product,
-            "tenant_ids": [key.tenant_id for key in keys],
-            "subject_ids": [key.subject_id for key in keys],
+            "tenant_ids": text_array([key.tenant_id for key in keys]),
+            "subject_ids": text_array([key.subject_id for key in keys]),
         }
         locked = tx.rows(QUERIES["lock_leads"], parameters)
         live = {
@@ -84,10 +85,10 @@ class Supersession:
             {
                 "product": self._product.product,
                 "now": tx.now,
-                "tenant_ids": [key.tenant_id for key in leads],
-                "subject_ids": [key.subject_id for key in leads],
+                "tenant_ids": text_array([key.tenant_id for key in leads]),
+                "subject_ids": text_array([key.subject_id for key in leads]),
                 # Step names have no spaces; an array of arrays would have to be rectangular.
-                "reached": [" ".join(lead.reached) for lead in leads.values()],
+                "reached": text_array([" ".join(lead.reached) for lead in leads.values()]),
                 "epochs": [lead.epoch_began_at for lead in leads.values()],
                 "ends": [lead.ended_at for lead in leads.values()],
             },
@@ -102,17 +103,17 @@ class Supersession:
             {
                 "product": self._product.product,
                 "now": tx.now,
-                "nudge_ids": [nudge.nudge_id for nudge in nudges],
-                "tenant_ids": [nudge.lead.tenant_id for nudge in nudges],
-                "subject_ids": [nudge.lead.subject_id for nudge in nudges],
-                "kinds": [nudge.kind for nudge in nudges],
-                "steps": [nudge.step for nudge in nudges],
-                "event_ids": [nudge.event_id for nudge in nudges],
-                "states": [nudge.state.value for nudge in nudges],
+                "nudge_ids": text_array([nudge.nudge_id for nudge in nudges]),
+                "tenant_ids": text_array([nudge.lead.tenant_id for nudge in nudges]),
+                "subject_ids": text_array([nudge.lead.subject_id for nudge in nudges]),
+                "kinds": text_array([nudge.kind for nudge in nudges]),
+                "steps": text_array([nudge.step for nudge in nudges]),
+                "event_ids": text_array([nudge.event_id for nudge in nudges]),
+                "states": text_array([nudge.state for nudge in nudges]),
                 "due": [nudge.due_at for nudge in nudges],
-                "superseded_by": [nudge.superseded_by for nudge in nudges],
-                "cancelled_by": [nudge.cancelled_by for nudge in nudges],
-                "reasons": [nudge.reason for nudge in nudges],
+                "superseded_by": nullable_array([nudge.superseded_by for nudge in nudges]),
+                "cancelled_by": nullable_array([nudge.cancelled_by for nudge in nudges]),
+                "reasons": nullable_array([nudge.reason for nudge in nudges]),
             },
             expect=len(nudges),
         )
@@ -125,11 +126,11 @@ def _cancel(tx: Tx, cancelled: Sequence[Cancellation]) -> None:
         QUERIES["cancel_nudges"],
         {
             "now": tx.now,
-            "nudge_ids": [gone.nudge_id for gone in cancelled],
-            "tenant_ids": [gone.lead.tenant_id for gone in cancelled],
-            "superseded_by": [gone.superseded_by for gone in cancelled],
-            "cancelled_by": [gone.cancelled_by for gone in cancelled],
-            "reasons": [gone.reason.value for gone in cancelled],
+            "nudge_ids": text_array([gone.nudge_id for gone in cancelled]),
+            "tenant_ids": text_array([gone.lead.tenant_id for gone in cancelled]),
+            "superseded_by": nullable_array([gone.superseded_by for gone in cancelled]),
+            "cancelled_by": nullable_array([gone.cancelled_by for gone in cancelled]),
+            "reasons": text_array([gone.reason.value for gone in cancelled]),
         },
         expect=len(cancelled),
     )

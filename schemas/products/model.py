@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from functools import cached_property
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from schemas.durations import parse_duration
 from schemas.products.audience import Audience, Channel
@@ -75,10 +76,12 @@ class Journey(Part):
     ends_on: frozenset[QualifiedName] = frozenset()
     restarts_on: frozenset[QualifiedName] = frozenset()
 
-    _ranks: dict[str, int] = PrivateAttr(default_factory=dict)
-
-    def model_post_init(self, _context: Any, /) -> None:
-        self._ranks.update({step.on: rank for rank, step in enumerate(self.steps)})
+    # Cached properties, not private attributes: pydantic reads those through a slow `__getattr__`, and ranks
+    # are looked up for every event.
+    @cached_property
+    def ranks(self) -> dict[str, int]:
+        """Each step's place in today's list, from 0."""
+        return {step.on: rank for rank, step in enumerate(self.steps)}
 
     def step(self, name: str) -> Step:
         """The step of this name; raises `UnknownStepError`."""
@@ -87,13 +90,13 @@ class Journey(Part):
     def rank(self, name: str) -> int:
         """A step's place in today's list, from 0; raises `UnknownStepError`."""
         try:
-            return self._ranks[name]
+            return self.ranks[name]
         except KeyError:
             raise UnknownStepError(name) from None
 
     def is_further(self, name: str, reached: Iterable[str]) -> bool:
         """Whether the step is strictly further than every step reached. Raises `UnknownStepError`."""
-        ranks = self._ranks
+        ranks = self.ranks
         try:
             return ranks[name] > max((ranks[other] for other in reached), default=-1)
         except KeyError as error:
@@ -146,10 +149,10 @@ class Product(Part):
     confluent_ids: dict[int, SchemaVersion] = Field(default_factory=dict)
     """Ids of a Confluent registry that producers frame bodies with, each as one recorded schema version."""
 
-    _roles: dict[str, Role] = PrivateAttr(default_factory=dict)
-
-    def model_post_init(self, _context: Any, /) -> None:
-        self._roles.update(dict(self.claims()))
+    @cached_property
+    def roles(self) -> dict[str, Role]:
+        """The role of each event type that has one."""
+        return dict(self.claims())
 
     def claims(self) -> Iterable[tuple[str, Role]]:
         """Every event type that is given a role, once for each time; a valid product gives each one role."""
@@ -162,7 +165,7 @@ class Product(Part):
 
     def role_of(self, event_type: str) -> Role:
         """The one role of an event type; `RULE_INPUT` when nothing else names it."""
-        return self._roles.get(event_type, Role.RULE_INPUT)
+        return self.roles.get(event_type, Role.RULE_INPUT)
 
     @property
     def events_topic(self) -> str:
