@@ -29,9 +29,10 @@ SELECT j.product
  ORDER BY 1;
 
 -- name: told
--- A subject's events with what each group decided, in the order in which they were decided: batches by time, and
--- within a batch as they were written. A subject's events share one partition, so this is commit order. What is not
--- decided yet comes last, without a decision.
+-- A subject's events with what each group decided, in the order in which they were decided: a subject's events share
+-- one partition, so that is commit order. Within a batch they come as they were inserted; writers of one subject that do
+-- not wait for each other, and fall into one batch, may be told the other way round. What is not decided yet comes last,
+-- without a decision.
 SELECT o.event_id::text, o.event_type, o.occurred_at, o.recorded_at, o.traceparent, d.group_name, d.outcome::text,
        d.reason, d.decided_at, d.nudge_id::text, made.kind, made.due_at, d.cancelled_nudge_id::text, gone.kind,
        gone.reason

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import typer
 from rich.console import Group, RenderableType
-from rich.markup import escape
+from rich.text import Text
 
 from deploy.cli import overview
 from deploy.cli.exits import Exit
 from deploy.cli.options import LOOKING, Json, examples
-from deploy.cli.output import emit, moment, show, table
+from deploy.cli.output import emit, moment, printable, show, table
 from deploy.cli.overview import Completeness, Overview
 from deploy.local import commands
 from deploy.local.running import Component
@@ -68,7 +68,7 @@ def _rendered(found: Overview, stack: Mapping[Component, bool]) -> RenderableTyp
         *((f"nudges of {n.product}", f"{n.live:,} live, {n.due:,} of them due") for n in found.nudges),
         ("open dead letters", sum(dead.open for dead in found.dead_letters)),
     ]
-    problems = [f"[bold red]![/] {escape(problem)}" for problem in found.problems]
+    problems = [Text.assemble(("! ", "bold red"), printable(problem)) for problem in found.problems]
     return Group(table(("", ""), rows), *problems)
 
 

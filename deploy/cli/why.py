@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import psycopg
 import typer
 from rich.console import Group, RenderableType
-from rich.markup import escape
+from rich.text import Text
 
 from connectors.postgres.sql import load
 from deploy.cli import session
 from deploy.cli.exits import Exit
 from deploy.cli.options import LOOKING, Json, examples
-from deploy.cli.output import complain, emit, moment, show, table
+from deploy.cli.output import complain, emit, moment, printable, show, table
 from deploy.cli.story import Line, Row, tell
 
 QUERIES = load("deploy.cli", "queries.sql")
@@ -81,7 +81,7 @@ def ask(conn: psycopg.Connection[Any], tenant: str, subject: str, product: str |
 def rendered(story: Why) -> RenderableType:
     """A story for people."""
     reached = " → ".join(name.partition(".")[2] for name in story.reached) or "nothing yet"
-    head = f"[bold]{escape(story.tenant)} · {escape(story.product)} · {escape(story.subject)}[/]"
+    head = Text(printable(f"{story.tenant} · {story.product} · {story.subject}"), style="bold")
     ended = f", ended {moment(story.ended_at)}" if story.ended_at else ""
     rows = [
         (line.event_type, line.occurred_at, told)
@@ -90,7 +90,7 @@ def rendered(story: Why) -> RenderableType:
     ]
     return Group(
         head,
-        f"reached: {escape(reached)}{ended}",
+        Text(printable(f"reached: {reached}{ended}")),
         table(("event", "happened", "what became of it"), rows),
         "",
     )
