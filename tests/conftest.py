@@ -6,6 +6,7 @@ one. The suite runs in one process; a second run in the same clone gets a folder
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from connectors.debezium.apply import apply
 from connectors.debezium.client import ConnectClient
 from connectors.debezium.config import ConnectorConfig
 from connectors.debezium.slot import read_slot
+from connectors.debezium.watch import CaptureProcess
 from connectors.kafka.clients import admin_client
 from connectors.kafka.topics import topics_for
 from connectors.postgres.migrate import register_products
@@ -53,8 +55,10 @@ def stack(pg_only: Stack) -> Stack:
 
 
 @pytest.fixture(scope="session")
-def pipeline(stack: Stack) -> Stack:
-    """The run's stack with topics and connector: what is committed to the outbox from now on is streamed."""
+def pipeline(stack: Stack) -> Iterator[Stack]:
+    """The run's stack with topics, connector and its supervisor: what is committed to the outbox from now on is
+    streamed, also after a test has restarted the database or killed Connect.
+    """
     config = ConnectorConfig.from_settings(stack.settings)
     admin = admin_client(stack.settings)
     with (
@@ -66,7 +70,16 @@ def pipeline(stack: Stack) -> Stack:
         while not (is_followed(database, config.slot) and connect.status(config.name).is_streaming):
             assert time.monotonic() < deadline, f"the connector does not stream: {stack.layout.logs}"
             time.sleep(0.05)
-    return stack
+    stop = threading.Event()
+    supervisor = threading.Thread(
+        target=CaptureProcess(stack.settings, stop=stop).run, name="capture", daemon=True
+    )
+    supervisor.start()
+    try:
+        yield stack
+    finally:
+        stop.set()
+        supervisor.join(timeout=30)
 
 
 def is_followed(database: psycopg.Connection, slot: str) -> bool:
