@@ -32,9 +32,11 @@ def template(pg_only: Stack) -> Iterator[str]:
     name = f"clock_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(pg_only.admin_dsn, autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {} OWNER tellonce_owner").format(sql.Identifier(name)))
-        with psycopg.connect(conninfo.make_conninfo(pg_only.owner_dsn, dbname=name)) as owner:
-            migrate.migrate(owner, ["loans"])
-        yield name
+    with psycopg.connect(conninfo.make_conninfo(pg_only.owner_dsn, dbname=name)) as owner:
+        migrate.migrate(owner, ["loans"])
+    yield name
+    # A connection kept since then would not outlive the tests that restart the database.
+    with psycopg.connect(pg_only.admin_dsn, autocommit=True) as admin:
         admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 

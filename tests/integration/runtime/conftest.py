@@ -60,6 +60,10 @@ class Fleet:
                     subprocess.Popen(self._command, env=self._environment, stderr=log, cwd=ROOT)
                 )
 
+    def started(self) -> int:
+        """How many have got as far as to listen to signals and read, ever."""
+        return self._log.read_text().count('"action": "started"')
+
     def kill(self) -> None:
         """SIGKILL the oldest."""
         process = self.processes.pop(0)

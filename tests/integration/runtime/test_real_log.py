@@ -108,6 +108,7 @@ def test_a_slice_of_the_log_survives_kills_on_the_way(
     for name in names:
         assert_history(owner, name, log)
         assert import_for(owner, name, path, catalogue) == 0
+    until(lambda: worklog_fleet.started() == 4, "the replacement reads")
     assert set(worklog_fleet.stop()) == {0}
 
 
@@ -138,4 +139,5 @@ def test_the_whole_log_survives_kills_on_the_way(
         until(partial(all_decided, owner, names, len(log)), "all decided", 600)
         for name in names:
             assert_history(owner, name, log)
+        until(lambda: worklog_fleet.started() >= 3, "every process reads")
         assert set(worklog_fleet.stop()) == {0}
