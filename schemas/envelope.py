@@ -100,12 +100,12 @@ def decode(
         loaded = catalogue.of_topic(topic)
         if loaded is None or loaded.source != product:
             _refuse_product(found, topic, loaded, catalogue)
-        if key != tenant + b":" + subject:  # type: ignore[operator]
+        if key != tenant + b":" + subject:  # type: ignore[operator]  # None is the TypeError below
             _refuse_key(found, key)
         contract = loaded.events.get(event_type.decode())  # type: ignore[union-attr]  # as above
         if contract is None:
             _refuse_type(found, loaded)
-        occurred_at = _instant(occurred.decode())  # type: ignore[union-attr]
+        occurred_at = _instant(occurred.decode())  # type: ignore[union-attr]  # as above
         recorded_at = _instant(recorded.decode())  # type: ignore[union-attr]
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         _refuse_header(found)

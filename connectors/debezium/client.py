@@ -83,11 +83,11 @@ class ConnectAway(ConnectError):  # noqa: N818 it is weather, not a defect
     """No answer: the worker is down, starting, or somewhere else. Trying again later is right."""
 
 
-class ConnectBusy(ConnectError):  # noqa: N818
+class ConnectBusy(ConnectError):  # noqa: N818 as above: it passes
     """The workers are rebalancing, longer than we wait for that. Trying again later is right."""
 
 
-class ConnectRefused(ConnectError):  # noqa: N818
+class ConnectRefused(ConnectError):  # noqa: N818 an answer to a request, not a defect
     """An answer, and it is no."""
 
     def __init__(self, message: str, status: int) -> None:
