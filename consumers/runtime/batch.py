@@ -230,16 +230,16 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
     def _record_dead(self, tx: Tx, dead: Sequence[Dead]) -> None:
         if not dead:
             return
-        nothing = [None] * len(dead)
+        nothing = nullable_array([None] * len(dead))
         tx.run(
             QUERIES["insert_decisions"],
             {
                 "group": self._group.name,
                 "now": tx.now,
-                "event_ids": [item.event_id for item in dead],
-                "tenant_ids": [item.tenant_id for item in dead],
-                "outcomes": [DecisionOutcome.DEAD_LETTER.value] * len(dead),
-                "reasons": [item.reason.value for item in dead],
+                "event_ids": nullable_array([item.event_id for item in dead]),
+                "tenant_ids": nullable_array([item.tenant_id for item in dead]),
+                "outcomes": text_array([DecisionOutcome.DEAD_LETTER] * len(dead)),
+                "reasons": text_array([item.reason for item in dead]),
                 "nudge_ids": nothing,
                 "cancelled_nudge_ids": nothing,
             },
