@@ -46,6 +46,9 @@ class Fault(StrEnum):
 
 
 _CONFLICTS = frozenset({"40001", "40P01", "23505"})
+_SESSION_ENDED = frozenset({"25P03", "25P04"})
+"""Our own limits ended the session of a process that stood still inside a transaction: it needs another, not a
+mechanic. The rest of class 25 is a defect."""
 _BY_CLASS = {
     "08": Fault.WEATHER,  # connection exception
     "22": Fault.DATA,
@@ -69,6 +72,8 @@ def fault(error: Error) -> Fault:
         return Fault.WEATHER if isinstance(error, OperationalError | InterfaceError) else Fault.DEFECT
     if state in _CONFLICTS:
         return Fault.CONFLICT
+    if state in _SESSION_ENDED:
+        return Fault.WEATHER
     return _BY_CLASS.get(state[:2], Fault.DEFECT)
 
 
