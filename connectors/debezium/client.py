@@ -100,14 +100,23 @@ class UnknownConnector(ConnectRefused):
 
 
 class ConnectClient:
-    """Of one worker, any one: it passes requests on to the worker they concern. Close it, or use `with`."""
+    """Of one worker, any one: it passes requests on to the worker they concern. Close it, or use `with`.
+
+    A user and password in the address are given to the worker (HTTP basic authentication) and shown to nobody.
+    """
 
     def __init__(self, url: str) -> None:
         if not url:
             raise ConnectError("no address of Kafka Connect; set TELLONCE_CONNECT_URL=http://host:8083")
-        self._url = url.rstrip("/")
+        try:
+            address = httpx.URL(url.rstrip("/"))
+        except httpx.InvalidURL:  # it quotes what it could not read, and that may hold a password
+            raise ConnectError(
+                "the address of Kafka Connect is no URL; set TELLONCE_CONNECT_URL=http://host:8083"
+            ) from None
+        self._url = str(address.copy_with(userinfo=b""))
         self._http = httpx.Client(
-            base_url=self._url, timeout=httpx.Timeout(ANSWER_WITHIN_S, connect=CONNECT_WITHIN_S)
+            base_url=address, timeout=httpx.Timeout(ANSWER_WITHIN_S, connect=CONNECT_WITHIN_S)
         )
 
     def __enter__(self) -> Self:
@@ -123,6 +132,7 @@ class ConnectClient:
 
     @property
     def url(self) -> str:
+        """Where it is, for logs and messages: without the user and password that the address may carry."""
         return self._url
 
     def config(self, name: str) -> dict[str, str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -27,6 +28,7 @@ class Worker(ThreadingHTTPServer):
 
     answers: list[tuple[int, object]]
     asked: list[str]
+    credentials: list[str]
 
 
 class Answer(BaseHTTPRequestHandler):
@@ -34,6 +36,8 @@ class Answer(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         self.server.asked.append(f"{self.command} {self.path}")
+        if given := self.headers.get("Authorization"):
+            self.server.credentials.append(given.removeprefix("Basic "))
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         status, body = self.server.answers.pop(0)
         content = b"" if body is None else json.dumps(body).encode()
@@ -51,7 +55,7 @@ class Answer(BaseHTTPRequestHandler):
 @pytest.fixture
 def worker() -> Iterator[Worker]:
     server = Worker(("127.0.0.1", 0), Answer)
-    server.answers, server.asked = [], []
+    server.answers, server.asked, server.credentials = [], [], []
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield server
@@ -141,6 +145,25 @@ def test_no_answer_names_the_address_and_what_to_check() -> None:
 def test_no_address_says_which_setting_is_missing() -> None:
     with pytest.raises(ConnectError, match="TELLONCE_CONNECT_URL"):
         ConnectClient("")
+
+
+def test_who_we_are_in_the_address_goes_to_the_worker_and_nowhere_else(worker: Worker) -> None:
+    address = f"127.0.0.1:{worker.server_port}"
+    worker.answers[:] = [(401, {"message": "who?"})]
+    with (
+        ConnectClient(f"http://ops:s3cret@{address}") as client,
+        pytest.raises(ConnectRefused, match=f"Kafka Connect at http://{address} answered 401: who") as raised,
+    ):
+        client.plugins()
+    assert client.url == f"http://{address}"
+    assert "s3cret" not in str(raised.value)
+    assert worker.credentials == [b64encode(b"ops:s3cret").decode()]
+
+
+def test_an_address_that_is_none_says_which_setting_to_mend() -> None:
+    with pytest.raises(ConnectError, match=r"TELLONCE_CONNECT_URL=http://host:8083") as raised:
+        ConnectClient("http://ops:s3cret@host:port")
+    assert "s3cret" not in str(raised.value)
 
 
 def test_only_failed_tasks_can_be_restarted(worker: Worker, client: ConnectClient) -> None:
