@@ -106,7 +106,7 @@ def decode(
         if contract is None:
             _refuse_type(found, loaded)
         occurred_at = _instant(occurred.decode())  # type: ignore[union-attr]  # as above
-        recorded_at = _instant(recorded.decode())  # type: ignore[union-attr]
+        recorded_at = _instant(recorded.decode())  # type: ignore[union-attr]  # as above
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         _refuse_header(found)
     if not value:
@@ -116,10 +116,10 @@ def decode(
     trace = found.get("traceparent")
     try:
         return Event(
-            event_id.decode(),  # type: ignore[union-attr,arg-type]
-            tenant.decode(),  # type: ignore[union-attr,arg-type]
-            loaded.name,  # type: ignore[arg-type]
-            subject_id,  # type: ignore[arg-type]
+            event_id.decode(),  # type: ignore[union-attr,arg-type]  # matched above
+            tenant.decode(),  # type: ignore[union-attr,arg-type]  # matched above
+            loaded.name,  # type: ignore[arg-type]  # checked with its folder
+            subject_id,  # type: ignore[arg-type]  # matched above
             contract.event_type,  # type: ignore[arg-type]  # checked by the catalogue
             occurred_at,
             recorded_at,
