@@ -50,6 +50,8 @@ HEADERS: Final[Mapping[str, str]] = MappingProxyType(
 
 SECRET: Final = re.compile(r"(^|\.)(.*password|.*secret|.*jaas\.config)$")
 """Keys whose values are never shown; whatever a later field adds falls under it too."""
+_REFERENCE: Final = re.compile(r"\$\{[a-z][a-z0-9_]*:[^}]+\}")
+"""What the worker replaces by a secret of its own: `${file:/run/secrets/connect:password}`."""
 HIDDEN: Final = "********"
 
 CAPTURE: Final[Mapping[str, str]] = MappingProxyType(
@@ -234,6 +236,6 @@ class ConnectorConfig(BaseModel):
 def visible(config: Mapping[str, str]) -> dict[str, str]:
     """A rendered configuration that may be shown: secrets are masked; a reference to one is not secret."""
     return {
-        key: HIDDEN if SECRET.search(key) and not value.startswith("${") else value
+        key: HIDDEN if SECRET.search(key) and not _REFERENCE.fullmatch(value) else value
         for key, value in config.items()
     }

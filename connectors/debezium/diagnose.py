@@ -24,7 +24,7 @@ class Alarm(StrEnum):
     DATABASE_AWAY = "database_away"
     """The supervisor cannot see the slot."""
     CONNECT_AWAY = "connect_away"
-    """Kafka Connect does not answer, or does not stop rebalancing."""
+    """Kafka Connect does not answer, does not stop rebalancing, or answers with an error of its own."""
     CONNECTOR_MISSING = "connector_missing"
     """Connect has no such connector: `tellonce connector apply`."""
     CONNECTOR_HELD = "connector_held"

@@ -10,14 +10,7 @@ from typing import Any, Final, assert_never
 from psycopg import Connection, Error
 
 from connectors.debezium.backoff import Backoff
-from connectors.debezium.client import (
-    ConnectAway,
-    ConnectBusy,
-    ConnectClient,
-    ConnectError,
-    ConnectorStatus,
-    UnknownConnector,
-)
+from connectors.debezium.client import ConnectClient, ConnectError, ConnectorStatus, UnknownConnector
 from connectors.debezium.config import NAME, PUBLICATION, SLOT
 from connectors.debezium.diagnose import (
     LOSSES,
@@ -114,7 +107,9 @@ class Supervisor:
         self._metrics.age.set(age)
         try:
             seen = self._observe(slot, stream, age)
-        except (ConnectAway, ConnectBusy) as away:
+        except (
+            ConnectError
+        ) as away:  # one that refuses us too: whoever mends it must hear of it, and we go on
             self._metrics.show_connector(None)
             self._backoff.trouble()
             self._alarms.show(frozenset({Alarm.CONNECT_AWAY}), now, str(away))

@@ -60,6 +60,12 @@ def test_a_reference_to_a_secret_is_no_secret() -> None:
     assert visible(database.render())["database.password"] == reference
 
 
+@pytest.mark.parametrize("password", ["${", "${horse battery", "${a}", "${file:x}y"])
+def test_a_password_that_begins_like_a_reference_is_a_secret(password: str) -> None:
+    database = Database(host="db", user="u", name="n", password=SecretStr(password))
+    assert visible(database.render())["database.password"] == HIDDEN
+
+
 def test_every_value_is_text() -> None:
     assert all(isinstance(value, str) for value in config().render().values())
 
