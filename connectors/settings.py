@@ -18,11 +18,16 @@ LOCAL_ENV_FILE = Path(".local/tellonce.env")
 class Settings(BaseSettings):
     """What a process needs to know of its surroundings; frozen, read once at start.
 
-    Secrets are `SecretStr`: they never show in a log, a traceback or `repr`.
+    Secrets never show in a log, a traceback or `repr`, nor in what is said of a setting that is wrong.
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="TELLONCE_", env_file=LOCAL_ENV_FILE, frozen=True, extra="ignore", env_ignore_empty=True
+        env_prefix="TELLONCE_",
+        env_file=LOCAL_ENV_FILE,
+        frozen=True,
+        extra="ignore",
+        env_ignore_empty=True,
+        hide_input_in_errors=True,
     )
 
     database_url: SecretStr = SecretStr("")
@@ -32,9 +37,10 @@ class Settings(BaseSettings):
     connect_database_url: SecretStr = SecretStr("")
     """DSN of a login in role `connect`, as Kafka Connect reaches the database to read its WAL."""
     kafka_bootstrap: str = ""
-    kafka_options: dict[str, str] = Field(default_factory=dict)
-    """Further librdkafka settings as a JSON object, such as SASL and TLS."""
-    connect_url: str = ""
+    kafka_options: dict[str, str] = Field(default_factory=dict, repr=False)
+    """Further librdkafka settings as a JSON object, such as SASL and TLS; passwords among them."""
+    connect_url: str = Field(default="", repr=False)
+    """Kafka Connect's REST interface, as http://host:8083; with user and password when it asks for them."""
     latency: Latency = "balanced"
     products: Annotated[tuple[Path, ...], NoDecode] = ()
     """Further product folders, separated as in PATH."""

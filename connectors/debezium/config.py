@@ -12,10 +12,10 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
 
-from psycopg import conninfo
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from connectors.kafka.topics import RECORD_MAX_BYTES, TopicSpec
+from connectors.postgres.pool import InvalidAddressError, parse
 from connectors.settings import Latency, Settings
 
 CLASS: Final = "io.debezium.connector.postgresql.PostgresConnector"
@@ -156,18 +156,24 @@ class Database(BaseModel):
     @classmethod
     def from_dsn(cls, dsn: str) -> Database:
         """Of a libpq address or connection string. Raises ValueError (never showing the password)."""
-        given = {
-            key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items() if value is not None
-        }
+        try:
+            given = {key: str(value) for key, value in parse(dsn).items() if value is not None}
+        except InvalidAddressError as error:
+            raise ValueError(f"TELLONCE_CONNECT_DATABASE_URL is no database address: {error}") from None
         missing = [key for key in ("host", "user", "password", "dbname") if not given.get(key)]
         if missing:
             raise ValueError(
                 f"the connector's database address lacks {', '.join(missing)};"
                 " set TELLONCE_CONNECT_DATABASE_URL=postgresql://user:password@host:port/dbname"
             )
+        port = given.get("port", "5432")
+        if not port.isdecimal():
+            raise ValueError(
+                f"the connector's database address has port {port!r}; the connector reads one host"
+            )
         return cls(
             host=given["host"],
-            port=int(given.get("port", 5432)),
+            port=int(port),
             user=given["user"],
             password=SecretStr(given["password"]),
             name=given["dbname"],

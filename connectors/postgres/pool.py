@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from psycopg import Connection, conninfo
+from psycopg import Connection, ProgrammingError, conninfo
 from psycopg_pool import ConnectionPool
 
 CONNECT_TIMEOUT_S = 5
@@ -21,6 +21,21 @@ IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000
 """A transaction left open holds back vacuum for everybody; a process under SIGSTOP loses its session."""
 
 
+class InvalidAddressError(ProgrammingError):
+    """What should say where a database is does not; the message never shows it, for it may hold a password."""
+
+
+def parse(dsn: str) -> dict[str, Any]:
+    """The parts of a libpq address or connection string, those it names. Raises `InvalidAddressError`."""
+    try:
+        return conninfo.conninfo_to_dict(dsn)
+    except ProgrammingError:  # libpq quotes what it could not read
+        raise InvalidAddressError(
+            "neither postgresql://user:password@host:port/dbname nor key=value pairs"
+            " (in an address, special characters of a password are percent-encoded)"
+        ) from None
+
+
 def session(
     dsn: str,
     name: str,
@@ -30,7 +45,7 @@ def session(
     idle_in_transaction_timeout_ms: int = IDLE_IN_TRANSACTION_TIMEOUT_MS,
 ) -> str:
     """`dsn` with our limits and `name` as application_name; 0 is no limit. What the DSN sets wins."""
-    given = conninfo.conninfo_to_dict(dsn)
+    given = parse(dsn)
     options = (
         f"-c timezone=UTC -c statement_timeout={statement_timeout_ms} -c lock_timeout={lock_timeout_ms}"
         f" -c idle_in_transaction_session_timeout={idle_in_transaction_timeout_ms}"
@@ -75,6 +90,6 @@ def open_pool(
 
 def describe(dsn: str) -> str:
     """Where a DSN leads, for logs and messages: never its password."""
-    given = conninfo.conninfo_to_dict(dsn)
+    given = parse(dsn)
     shown = ("user", "host", "port", "dbname")
     return " ".join(f"{key}={given[key]}" for key in shown if given.get(key) is not None) or "(environment)"

@@ -85,6 +85,20 @@ def test_an_incomplete_address_says_what_is_missing(dsn: str, lacks: str) -> Non
     assert "secret" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("dsn", "why"),
+    [
+        ("postgresql//u:secret@h/db", "TELLONCE_CONNECT_DATABASE_URL is no database address: neither"),
+        ("postgresql://u:secret@h:here/db", "port 'here'; the connector reads one host"),
+        ("postgresql://u:secret@h:1,i:2/db", "port '1,2'; the connector reads one host"),
+    ],
+)
+def test_what_is_no_address_is_refused_and_not_shown(dsn: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as raised:
+        Database.from_dsn(dsn)
+    assert "secret" not in str(raised.value)
+
+
 def test_settings_give_address_and_profile() -> None:
     settings = Settings(connect_database_url=SecretStr(DSN), latency="frugal")
     made = ConnectorConfig.from_settings(settings)

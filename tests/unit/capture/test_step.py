@@ -19,7 +19,7 @@ from connectors.debezium.client import (
     TaskStatus,
     UnknownConnector,
 )
-from connectors.debezium.diagnose import Alarm, Remedy
+from connectors.debezium.diagnose import Alarm, Diagnosis, Remedy
 from connectors.debezium.signals import CaptureMetrics
 from connectors.debezium.slot import QUERIES
 from connectors.debezium.supervise import Supervisor
@@ -80,11 +80,11 @@ def test_a_worker_that_fails_us_is_an_alarm_and_not_the_end(failure: ConnectErro
     watched = supervisor(failure, RUNNING)
     conn = cast("Connection[Any]", Database())
     told = watched.step(conn)
-    assert (told.alarms, told.remedy, told.cause) == ({Alarm.CONNECT_AWAY}, Remedy.NOTHING, str(failure))
+    assert told == Diagnosis(frozenset({Alarm.CONNECT_AWAY}), Remedy.NOTHING, str(failure))
     assert watched.step(conn).alarms == frozenset()
 
 
 def test_a_connector_that_was_never_applied_is_left_to_people() -> None:
     watched = supervisor(UnknownConnector("no such connector", 404))
     told = watched.step(cast("Connection[Any]", Database()))
-    assert (told.alarms, told.remedy) == ({Alarm.CONNECTOR_MISSING}, Remedy.NOTHING)
+    assert told == Diagnosis(frozenset({Alarm.CONNECTOR_MISSING}), Remedy.NOTHING)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
+
+import pytest
 from psycopg import conninfo
 
 from connectors.postgres import pool
@@ -32,3 +35,13 @@ def test_what_the_dsn_sets_wins() -> None:
 def test_a_described_dsn_has_no_password() -> None:
     assert pool.describe(DSN) == "user=svc host=db.example port=5433 dbname=tellonce"
     assert pool.describe("") == "(environment)"
+
+
+@pytest.mark.parametrize(
+    "dsn", ["postgresql//svc:s3cret@db/tellonce", "postgresql://svc:s3%ZZcret@db", "password=s3cret tellonce"]
+)
+def test_what_is_no_address_is_not_shown(dsn: str) -> None:
+    for use in (pool.describe, lambda given: pool.connect(given, "ours")):
+        with pytest.raises(pool.InvalidAddressError, match="neither postgresql://user") as raised:
+            use(dsn)
+        assert "cret" not in "".join(traceback.format_exception(raised.value))
