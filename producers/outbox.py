@@ -144,7 +144,7 @@ class NewEvent:
             raise MalformedPayloadError(f"a mapping becomes {JSON}; {self.content_type} is for bytes")
         try:
             return json.dumps(
-                self.payload, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+                dict(self.payload), ensure_ascii=False, allow_nan=False, separators=(",", ":")
             ).encode()
         except (TypeError, ValueError) as error:
             raise MalformedPayloadError(f"the payload of {self.event_type} is no JSON: {error}") from error
