@@ -20,10 +20,9 @@ from schemas.products.contracts import read_confluent_ids, read_contracts, read_
 from schemas.products.history import read_history
 from schemas.products.model import Product, Role
 from schemas.products.problems import PRODUCT_FILE, Lines, Problem
+from schemas.products.templates import misplaced_templates, read_templates
 
 __all__ = ["PRODUCT_FILE", "Checked", "Problem", "check_folder"]
-
-_TEMPLATES = "templates/"
 
 
 @dataclass(slots=True)
@@ -46,11 +45,11 @@ def check_folder(files: Mapping[str, bytes]) -> Checked:
     name = product.product if product else None
     contracts = dict(read_contracts(files, name, history, confluent, problems))
     samples = dict(read_samples(files, contracts, problems))
-    templates = dict(_read_templates(files, problems))
+    templates = dict(read_templates(files, problems))
     if product is not None:
         problems.extend(_events(product, contracts, lines))
         problems.extend(_kinds(product, contracts, lines))
-        problems.extend(_missing_templates(templates, product))
+        problems.extend(misplaced_templates(templates, product))
     if problems or product is None:
         return Checked(None, sorted(set(problems)))
     return Checked(LoadedProduct(product, contracts, samples, templates))
@@ -139,29 +138,9 @@ def _kinds(product: Product, contracts: Mapping[str, EventContract], lines: Line
         if not name.startswith(f"{product.product}."):
             own = f"{product.product}.{name.partition('.')[2]}"
             yield Problem(PRODUCT_FILE, line, f"{name} is another product's name; this one's is {own}")
-        contract = contracts.get(kind.on or "")
-        for audience in kind.audiences:
-            needed = audience.payload_field
-            if needed is not None and contract is not None and needed not in contract.fields:
-                yield Problem(PRODUCT_FILE, line, f"{name}: {kind.on} has no payload field {needed}")
-
-
-def _read_templates(files: Mapping[str, bytes], problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    for path, body in files.items():
-        if path.startswith(_TEMPLATES):
-            try:
-                yield path.removeprefix(_TEMPLATES), body.decode()
-            except UnicodeDecodeError as error:
-                problems.append(Problem(path, 0, f"is not UTF-8: {error}"))
-
-
-def _missing_templates(templates: Mapping[str, str], product: Product) -> Iterator[Problem]:
-    """Each kind and channel needs its template in the default locale; a product without any has none to miss."""
-    if not templates:
-        return
-    for name, kind in product.kinds.items():
-        for channel in sorted(kind.channels):
-            prefix = f"{name.partition('.')[2]}/{channel}.{product.default_locale}."
-            if not any(path.startswith(prefix) for path in templates):
-                message = f"is missing: {name} is told on {channel}"
-                yield Problem(f"{_TEMPLATES}{prefix}txt.j2", 0, message)
+        needed = sorted({audience.payload_field for audience in kind.audiences if audience.payload_field})
+        for event in product.fired_by(name):
+            if event in contracts:
+                for field in needed:
+                    if field not in contracts[event].fields:
+                        yield Problem(PRODUCT_FILE, line, f"{name}: {event} has no payload field {field}")

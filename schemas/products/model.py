@@ -167,6 +167,12 @@ class Product(Part):
         """The one role of an event type; `RULE_INPUT` when nothing else names it."""
         return self.roles.get(event_type, Role.RULE_INPUT)
 
+    def fired_by(self, kind: str) -> tuple[str, ...]:
+        """The event types that fire a kind by themselves: its own, and the steps that nudge with it."""
+        steps = self.journey.steps if self.journey is not None else ()
+        own = self.kinds[kind].on
+        return (*((own,) if own else ()), *(step.on for step in steps if step.nudge == kind))
+
     @property
     def events_topic(self) -> str:
         """Where its facts are."""

@@ -90,11 +90,19 @@ def test_nothing_is_wrong(cards: Folder) -> None:
             id="payload field that is not there",
         ),
         pytest.param(
+            "applicant, channels: [inapp]",
+            "payload.holder, channels: [inapp]",
+            ["product.yaml:11: cards.collect: cards.verified has no payload field holder"],
+            id="payload field that the step's event lacks",
+        ),
+        pytest.param(
             "  cards.collect:\n",
             "  cards.finish_order:\n",
             [
                 "product.yaml:6: nudge cards.collect is not among the kinds",
                 "product.yaml:11: cards.finish_order is there already; only the last would count",
+                "templates/collect/inapp.en.txt.j2: belongs to no kind of this product",
+                "templates/finish_order/email.en.txt.j2: nobody is told of finish_order on email",
                 "templates/finish_order/inapp.en.txt.j2: is missing: cards.finish_order is told on inapp",
             ],
             id="a key twice",
@@ -215,6 +223,27 @@ def test_a_template_that_is_missing(cards: Folder) -> None:
     assert cards.problems() == [
         "templates/blocked/inapp.en.txt.j2: is missing: cards.blocked is told on inapp"
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("blockd/email.de.txt.j2", "belongs to no kind of this product; did you mean cards.blocked?"),
+        ("blocked/sms.de.txt.j2", "nobody is told of blocked on sms"),
+        ("blocked/email.txt.j2", "is no template's place; that is <kind>/<channel>.<locale>."),
+        ("blocked/email.en.text.j2", "is no template's place; that is <kind>/<channel>.<locale>."),
+    ],
+)
+def test_a_template_that_nobody_would_read(cards: Folder, path: str, problem: str) -> None:
+    cards.write(f"templates/{path}", "Ihre Karte.")
+    (found,) = cards.problems()
+    assert found.startswith(f"templates/{path}: {problem}")
+
+
+@pytest.mark.parametrize("path", ["blocked/email.de-AT.html.j2", "blocked/digest/email.en.subject.j2"])
+def test_further_templates_of_a_kind(cards: Folder, path: str) -> None:
+    cards.write(f"templates/{path}", "Your card.")
+    assert cards.problems() == []
 
 
 def test_a_template_that_is_no_text(cards: Folder) -> None:
