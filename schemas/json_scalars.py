@@ -62,6 +62,14 @@ def scalar(schema: Any) -> Check | None:
     return None
 
 
+def is_text_in_json(schema: Any) -> bool:
+    """Whether JSON says it in text though Avro says it in a number: instants, dates and times."""
+    if not isinstance(schema, Mapping):
+        return False
+    base, logical = schema.get("type"), schema.get("logicalType")
+    return base in ("int", "long") and (base, logical) in _LOGICAL
+
+
 def _integer(bits: int, expected: str) -> Check:
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
 

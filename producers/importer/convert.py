@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from schemas.json_scalars import is_text_in_json
+
 Converter = Callable[[object], object]
 """From a cell (text in CSV, a JSON value in JSON lines) to a payload value; raises ValueError saying what was
 expected."""
@@ -23,10 +25,13 @@ _TRUTH = {
 def converter(avro_type: object) -> Converter:
     """How to read a cell for a field of this Avro type; an empty cell is null where null is allowed.
 
-    Records, arrays and maps are taken as they come: only JSON lines can hold them.
+    Records, arrays and maps are taken as they come: only JSON lines can hold them. So are instants, dates and
+    times, which the contract reads from text.
     """
     if isinstance(avro_type, list):
         return _optional(avro_type) if "null" in avro_type else _first_that_reads(avro_type)
+    if is_text_in_json(avro_type):
+        return _as_it_is
     name = avro_type.get("type") if isinstance(avro_type, Mapping) else avro_type
     if not isinstance(name, str):
         return converter(name)
