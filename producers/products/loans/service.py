@@ -35,7 +35,7 @@ class When(TypedDict, total=False):
     occurred_at: datetime | None
     """Aware; without it, now by the database's clock."""
     event_id: str | None
-    """A UUIDv7; the same again changes nothing, so that a retried request is one event."""
+    """A UUIDv7; the same request with it again changes nothing, and another request with it is refused."""
 
 
 class LoanService:
@@ -113,31 +113,34 @@ class LoanService:
         payload: Mapping[str, object],
         **when: Unpack[When],
     ) -> str:
-        event_id = when.get("event_id")
         key = {"tenant": self._tenant, "lead": lead_id}
         with self._conn.transaction():
             self._narrow()
             if move is Move.START:
                 self._conn.execute(_queries["start"], {**key, **columns})
             application = self._load("lock", lead_id)
-            if event_id is not None and self._is_recorded(event_id):
-                return event_id
-            application.check(move)
-            statement = move.name.lower()
-            if statement in _queries and move is not Move.START:
-                self._conn.execute(_queries[statement], {**key, **columns})
-            elif move in BECOMES:
-                self._conn.execute(_queries["move"], {**key, "state": BECOMES[move]})
-            return outbox.append(
-                self._conn,
+            event = outbox.NewEvent(
                 tenant_id=self._tenant,
                 product=PRODUCT,
                 subject_id=lead_id,
                 event_type=move,
                 payload={"applicant_id": application.applicant_id, **payload},
                 occurred_at=when.get("occurred_at"),
-                event_id=event_id,
+                event_id=when.get("event_id"),
             )
+            if not self._is_recorded(event):
+                application.check(move)
+                self._change(move, {**key, **columns})
+            return outbox.append_many(self._conn, [event])[
+                0
+            ]  # once recorded it only says whether this is the same
+
+    def _change(self, move: Move, values: Mapping[str, object]) -> None:
+        statement = move.name.lower()
+        if statement in _queries and move is not Move.START:
+            self._conn.execute(_queries[statement], values)
+        elif move in BECOMES:
+            self._conn.execute(_queries["move"], {**values, "state": BECOMES[move]})
 
     def _narrow(self) -> None:
         self._conn.execute(_queries["narrow"], {"tenant": self._tenant})
@@ -149,6 +152,9 @@ class LoanService:
         applicant_id, state, *rest = row
         return Application(lead_id, applicant_id, State(state), *rest)
 
-    def _is_recorded(self, event_id: str) -> bool:
-        values = {"tenant": self._tenant, "event_id": event_id}
+    def _is_recorded(self, event: outbox.NewEvent) -> bool:
+        """Whether this request was done before; its row must not change twice."""
+        if event.event_id is None:
+            return False
+        values = {"tenant": self._tenant, "event_id": event.parameters()["event_id"]}
         return self._conn.execute(_queries["recorded"], values).fetchone() is not None

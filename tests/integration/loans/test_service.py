@@ -12,7 +12,7 @@ import pytest
 from psycopg import Connection
 
 from deploy.local.stack import Stack
-from producers.outbox import UnknownTenantError
+from producers.outbox import EventConflictError, InvalidEventError, UnknownTenantError
 from producers.products.loans.application import InvalidMoveError, Move, State, UnknownLeadError
 from producers.products.loans.service import LoanService
 
@@ -98,6 +98,23 @@ def test_a_retried_request_is_one_event_and_one_move(
     assert loans.withdraw(LEAD, event_id=event_id) == event_id
     assert loans.withdraw(LEAD, event_id=event_id) == event_id
     assert [event_type for event_type, _ in told(domain, tenant)] == [Move.START, Move.WITHDRAW]
+
+
+def test_the_id_of_one_request_is_not_anothers(
+    loans: LoanService, domain: Connection[Any], tenant: str
+) -> None:
+    loans.start_application(LEAD, applicant_id="u-1")
+    ((event_id,),) = domain.execute("SELECT uuidv7()::text").fetchall()
+    assert loans.submit_offer(LEAD, offer_id="O-1", amount=7, event_id=event_id.upper()) == event_id
+    with pytest.raises(EventConflictError):
+        loans.submit_offer(LEAD, offer_id="O-2", amount=9, event_id=event_id)
+    with pytest.raises(EventConflictError):
+        loans.withdraw(LEAD, event_id=event_id)
+    application = loans.application(LEAD)
+    assert (application.offer_id, application.amount, application.state) == ("O-1", 7, State.OPEN)
+    with pytest.raises(InvalidEventError, match="'17' is no UUID"):
+        loans.withdraw(LEAD, event_id="17")
+    assert len(told(domain, tenant)) == 2
 
 
 def test_beginning_again_is_an_event_and_no_second_application(
