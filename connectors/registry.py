@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,20 +21,31 @@ class InvalidProduct(Exception):  # noqa: N818 it says what was found
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
-def builtin_folders() -> Iterator[Path]:
+def builtin_folders() -> list[Path]:
     """The folders of the products that come with the package."""
-    root = Path(str(files("schemas.products")))
-    yield from sorted(child for child in root.iterdir() if (child / PRODUCT_FILE).is_file())
+    return _inside(Path(str(files("schemas.products"))))
+
+
+def product_folders(named: Sequence[Path]) -> list[Path]:
+    """What `named` stands for: a product's folder for itself, a folder of such for each of them.
+
+    One that is neither stays: whoever checks it says what is wrong with it.
+    """
+    folders: list[Path] = []
+    for path in named:
+        inside = [] if (path / PRODUCT_FILE).is_file() else _inside(path)
+        folders += inside or [path]
+    return folders
 
 
 def load_catalogue(extra: Sequence[Path] = ()) -> Catalogue:
-    """Every built-in product and those in `extra` (a product's folder, or a folder of such). Raises
-    `InvalidProduct` with all that is wrong, and for two folders of one product.
+    """Every built-in product and those in `extra`, as `product_folders` reads it. Raises `InvalidProduct` with
+    all that is wrong, and for two folders of one product.
     """
     problems: list[Problem] = []
     loaded: dict[str, LoadedProduct] = {}
     places: dict[str, Path] = {}
-    for folder in (*builtin_folders(), *_expand(extra)):
+    for folder in (*builtin_folders(), *product_folders(extra)):
         checked = _check(folder)
         problems += _seen_from(folder, checked.problems)
         if checked.product is None:
@@ -93,17 +104,8 @@ def _seen_from(folder: Path, problems: Iterable[Problem]) -> list[Problem]:
     return [Problem(str(folder / problem.file), problem.line, problem.message) for problem in problems]
 
 
-def _expand(extra: Sequence[Path]) -> Iterator[Path]:
-    for path in extra:
-        below = (
-            sorted(child for child in path.iterdir() if (child / PRODUCT_FILE).is_file())
-            if path.is_dir()
-            else []
-        )
-        if below and not (path / PRODUCT_FILE).is_file():
-            yield from below
-        else:
-            yield path
+def _inside(folder: Path) -> list[Path]:
+    return sorted(found.parent for found in folder.glob(f"*/{PRODUCT_FILE}") if found.is_file())
 
 
 def _check(folder: Path) -> Checked:

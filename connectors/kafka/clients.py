@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,6 +19,17 @@ from connectors.logging import get_logger
 from connectors.settings import Latency, Settings
 
 _log = get_logger(__name__)
+
+
+class Action(StrEnum):
+    """What is logged of librdkafka between calls."""
+
+    AWAY = "kafka_away"
+    """A broker does not answer; the client goes on by itself."""
+    FAILED = "kafka_client_failed"
+    """The client itself will not recover; whoever uses it gets the same as an exception."""
+
+
 _librdkafka = logging.getLogger("librdkafka")
 
 SYSLOG_CRITICAL: Final = 2
@@ -117,9 +129,9 @@ def admin_client(settings: Settings, *, client_id: str = "tellonce-admin") -> Ad
 def log_error(error: KafkaError) -> None:
     """librdkafka's own voice between calls: brokers that come and go. It goes on by itself, unless fatal."""
     if error.fatal():
-        _log.error("kafka_client_failed", code=error.name(), detail=error.str())
+        _log.error(Action.FAILED, code=error.name(), detail=error.str())
     else:
-        _log.warning("kafka_away", code=error.name(), detail=error.str())
+        _log.warning(Action.AWAY, code=error.name(), detail=error.str())
 
 
 def _ignore(_error: KafkaError) -> None:

@@ -51,7 +51,9 @@ def bootstrap(conn: Connection, logins: Sequence[Login] = ()) -> None:
 
 
 def create_login(conn: Connection, login: Login) -> None:
-    """Makes the login, or sets its password and group. Needs CREATEROLE, and REPLICATION for `connect`."""
+    """Makes the login, or sets its password; adds it to its group. Needs CREATEROLE, and REPLICATION for
+    `connect`. A login that changes its group is taken out of the old one by whoever changes it.
+    """
     role = compose.Identifier(login.role)
     verifier = conn.pgconn.encrypt_password(
         login.password.get_secret_value().encode(), login.role.encode(), b"scram-sha-256"
