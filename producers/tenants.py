@@ -23,10 +23,11 @@ from datetime import datetime
 from typing import Any
 
 from psycopg import Connection, DatabaseError
-from psycopg.rows import class_row
+from psycopg.rows import args_row
 
 from connectors.postgres import sql
 from connectors.postgres.errors import Refusal, message, refusal
+from schemas.states import TenantState
 
 _QUERIES = sql.load("producers", "tenants.sql")
 _DEPENDENT_OBJECTS = "2BP01"
@@ -60,11 +61,11 @@ class SchemaInUseError(TenantError):
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One tenant as it is now. `state` is `active` or `suspended`; `held_at` is None while its clock runs."""
+    """One tenant as it is now. `held_at` is None while its clock runs."""
 
     tenant_id: str
     name: str
-    state: str
+    state: TenantState
     held_at: datetime | None
     schema_name: str | None
     created_at: datetime
@@ -106,27 +107,25 @@ def create(
 
 def get(conn: Connection[Any], tenant_id: str) -> Tenant:
     """The tenant as it is now; UnknownTenantError."""
-    with conn.cursor(row_factory=class_row(Tenant)) as cursor:
-        tenant = cursor.execute(_QUERIES.get, {"tenant_id": tenant_id}).fetchone()
-    if tenant is None:
+    found = _list(conn, tenant_id)
+    if not found:
         raise _unknown(tenant_id)
-    return tenant
+    return found[0]
 
 
 def every(conn: Connection[Any]) -> list[Tenant]:
     """All tenants by id."""
-    with conn.cursor(row_factory=class_row(Tenant)) as cursor:
-        return cursor.execute(_QUERIES.list).fetchall()
+    return _list(conn, None)
 
 
 def suspend(conn: Connection[Any], tenant_id: str) -> None:
     """From now on the clock fires nothing for it. Its events are still accepted and decided."""
-    _update(conn, "set_state", tenant_id, state="suspended")
+    _update(conn, "set_state", tenant_id, state=TenantState.SUSPENDED)
 
 
 def resume(conn: Connection[Any], tenant_id: str) -> None:
     """The clock fires for it again: what fell due meanwhile and is still live is due now."""
-    _update(conn, "set_state", tenant_id, state="active")
+    _update(conn, "set_state", tenant_id, state=TenantState.ACTIVE)
 
 
 def hold(conn: Connection[Any], tenant_id: str, at: datetime | None = None) -> datetime:
@@ -170,6 +169,15 @@ def drop_schema(conn: Connection[Any], tenant_id: str) -> bool:
     Raises SchemaInUseError, and drops nothing, when somebody built something on them.
     """
     return bool(_call(conn, "drop_schema", tenant_id))
+
+
+def _list(conn: Connection[Any], tenant_id: str | None) -> list[Tenant]:
+    with conn.cursor(row_factory=args_row(_tenant)) as cursor:
+        return cursor.execute(_QUERIES.list, {"tenant_id": tenant_id}).fetchall()
+
+
+def _tenant(tenant_id: str, name: str, state: str, *rest: Any) -> Tenant:
+    return Tenant(tenant_id, name, TenantState(state), *rest)
 
 
 def _update(conn: Connection[Any], query: str, tenant_id: str, **values: object) -> None:

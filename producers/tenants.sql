@@ -5,17 +5,14 @@ INSERT INTO platform.tenant (tenant_id, name, held_at, created_at)
 VALUES (%(tenant_id)s, %(name)s, %(held_at)s, platform.clock_now())
 ON CONFLICT DO NOTHING;
 
--- name: get
-SELECT t.tenant_id, t.name, t.state::text, t.held_at, t.schema_name, t.created_at,
-       coalesce((SELECT array_agg(g.role::text ORDER BY g.role) FROM platform.tenant_grant g WHERE g.tenant_id = t.tenant_id), '{}')
-         AS roles
-  FROM platform.tenant t WHERE t.tenant_id = %(tenant_id)s;
-
 -- name: list
+-- All of them, or the one that is named.
 SELECT t.tenant_id, t.name, t.state::text, t.held_at, t.schema_name, t.created_at,
        coalesce((SELECT array_agg(g.role::text ORDER BY g.role) FROM platform.tenant_grant g WHERE g.tenant_id = t.tenant_id), '{}')
          AS roles
-  FROM platform.tenant t ORDER BY t.tenant_id;
+  FROM platform.tenant t
+ WHERE %(tenant_id)s::text IS NULL OR t.tenant_id = %(tenant_id)s
+ ORDER BY t.tenant_id;
 
 -- name: set_state
 UPDATE platform.tenant SET state = %(state)s::platform.tenant_state WHERE tenant_id = %(tenant_id)s;
