@@ -9,7 +9,14 @@ from pathlib import Path
 import orjson
 import pytest
 
-from connectors.registry import InvalidProduct, builtin_folders, check_product, check_schemas, load_catalogue
+from connectors.registry import (
+    InvalidProduct,
+    builtin_folders,
+    check_product,
+    check_schemas,
+    load_catalogue,
+    product_folders,
+)
 from connectors.settings import Settings
 from producers.products.loans.application import Move
 from schemas.codec import AVRO_TYPE, JSON_TYPE
@@ -82,6 +89,15 @@ def test_a_folder_of_products_is_each_of_them(cards: Folder, tmp_path: Path) -> 
     (tmp_path / "notes").mkdir()
     assert set(load_catalogue([tmp_path]).products) == {"loans", "cards", "worklog"}
     assert set(load_catalogue([cards.path, WORKLOG]).products) == {"loans", "cards", "worklog"}
+
+
+def test_a_folder_that_is_no_product_and_has_none_stays_for_its_check(tmp_path: Path) -> None:
+    assert product_folders([WORKLOG, IN_TESTS, tmp_path, tmp_path / "nowhere"]) == [
+        WORKLOG,
+        WORKLOG,
+        tmp_path,
+        tmp_path / "nowhere",
+    ]
 
 
 def test_the_environment_names_folders(

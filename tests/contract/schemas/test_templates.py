@@ -27,10 +27,7 @@ EXPRESSION = re.compile(r"\{\{(.*?)\}\}")
 
 def payload_names(loaded: LoadedProduct, kind: str) -> set[str]:
     """What a template of this kind may take from the payload: fields that every event firing it has."""
-    journey = loaded.product.journey
-    assert journey is not None
-    firing = [step.on for step in journey.steps if step.nudge == kind]
-    firing += [on for on in [loaded.product.kinds[kind].on] if on is not None]
+    firing = loaded.product.fired_by(kind)
     return {f"payload.{name}" for name in set.intersection(*(set(loaded.events[e].fields) for e in firing))}
 
 
