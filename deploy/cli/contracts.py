@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from connectors.registry import builtin_folders, check_schemas, record_schemas
+from connectors.registry import builtin_folders, check_schemas, product_folders, record_schemas
 from deploy.cli import session
 from deploy.cli.exits import Exit
 from deploy.cli.options import Json, examples
@@ -59,5 +59,6 @@ def record(folders: Folders = None, json: Json = False) -> None:
 
 
 def _folders(given: list[Path] | None) -> list[Path]:
-    own = session.product_folders(given)
-    return own if given else [*builtin_folders(), *own]
+    if given:
+        return product_folders(given)
+    return [*builtin_folders(), *product_folders(session.settings().products)]
