@@ -26,16 +26,26 @@ SELECT j.product
   FROM platform.journey_progress AS j
  WHERE j.tenant_id = %(tenant)s
    AND j.subject_id = %(subject)s
+ UNION
+SELECT substr(l.topic, length('events.') + 1)
+  FROM platform.dead_letter AS l
+ WHERE l.record_key = convert_to(%(tenant)s || ':' || %(subject)s, 'UTF8')
+   AND l.topic LIKE 'events.%%'
  ORDER BY 1;
 
 -- name: told
--- A subject's events with what each group decided, in the order in which they were decided: a subject's events share
--- one partition, so that is commit order. Within a batch they come as they were inserted; writers of one subject that do
--- not wait for each other, and fall into one batch, may be told the other way round. What is not decided yet comes last,
--- without a decision.
+-- A subject's events with what each group decided, by the outbox's position: the order in which they were committed, as
+-- long as writers of one subject wait for each other (a position is drawn at the insert, not at the commit). What was
+-- sent again stands where it was sent last.
 SELECT o.event_id::text, o.event_type, o.occurred_at, o.recorded_at, o.traceparent, d.group_name, d.outcome::text,
        d.reason, d.decided_at, d.nudge_id::text, made.kind, made.due_at, d.cancelled_nudge_id::text, gone.kind,
-       gone.reason
+       gone.reason,
+       CASE d.outcome WHEN 'dead_letter' THEN (
+         SELECT max(l.dead_letter_id)
+           FROM platform.dead_letter AS l
+          WHERE l.event_id = d.event_id
+            AND l.group_name = d.group_name
+       ) END
   FROM platform.outbox AS o
   LEFT JOIN platform.decision AS d
     ON d.event_id = o.event_id
@@ -50,7 +60,28 @@ SELECT o.event_id::text, o.event_type, o.occurred_at, o.recorded_at, o.tracepare
    AND o.topic = 'events.' || %(product)s
    AND o.topic LIKE 'events.%%'
    AND o.tenant_id = %(tenant)s
- ORDER BY d.decided_at NULLS LAST, o.position, d.group_name;
+ ORDER BY o.position, d.group_name;
+
+-- name: undecided_letters
+-- Dead letters of a subject for which no decision stands: their record has no row in the outbox, or did not say whose it
+-- was. One that was sent again, and is on its way, is told by its row.
+SELECT l.dead_letter_id, l.topic_id || '/' || l.partition || '/' || l."offset", l.event_id::text, l.event_type,
+       l.group_name, l.reason, l.created_at
+  FROM platform.dead_letter AS l
+ WHERE l.record_key = convert_to(%(tenant)s || ':' || %(subject)s, 'UTF8')
+   AND l.topic = 'events.' || %(product)s
+   AND NOT EXISTS (
+         SELECT
+           FROM platform.decision AS d
+          WHERE d.event_id = l.event_id
+            AND d.tenant_id = %(tenant)s
+            AND d.group_name = l.group_name)
+   AND NOT (l.state = 'retried' AND EXISTS (
+         SELECT
+           FROM platform.outbox AS o
+          WHERE o.event_id = l.event_id
+            AND o.tenant_id = %(tenant)s))
+ ORDER BY l.dead_letter_id;
 
 -- name: journey
 SELECT j.reached, j.epoch_began_at, j.ended_at

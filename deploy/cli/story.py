@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, assert_never
@@ -28,6 +28,20 @@ class Row(NamedTuple):
     cancelled_nudge_id: str | None
     cancelled_kind: str | None
     cancelled_reason: str | None
+    dead_letter_id: int | None
+
+
+class Letter(NamedTuple):
+    """One line of query `undecided_letters`: a record that became a dead letter and has no decision."""
+
+    dead_letter_id: int
+    record: str
+    """Where it lay, the same for every group that met it."""
+    event_id: str | None
+    event_type: str | None
+    group_name: str
+    reason: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +58,20 @@ class Told:
     nudge_due_at: datetime | None = None
     cancelled_nudge_id: str | None = None
     cancelled_kind: str | None = None
+    dead_letter: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One event of the story; without decisions it is still on its way."""
+    """One event of the story; without decisions it is still on its way.
 
-    event_id: str
-    event_type: str
-    occurred_at: datetime
-    recorded_at: datetime
+    A record without a row in the outbox has of all this what could be read of it, and no times.
+    """
+
+    event_id: str | None
+    event_type: str | None
+    occurred_at: datetime | None
+    recorded_at: datetime | None
     traceparent: str | None
     decisions: list[Told] = field(default_factory=list)
 
@@ -92,8 +110,43 @@ CANCELLED: Mapping[NudgeReason, str] = {
 }
 
 
-def tell(rows: Iterable[Row]) -> list[Line]:
-    """The story in the rows' order, each event once with all that was decided on it."""
+def tell(rows: Iterable[Row], letters: Iterable[Letter] = ()) -> list[Line]:
+    """The story in the rows' order, each event once with all that was decided on it; every letter, in the order
+    given, where its group met it.
+    """
+    lines = _decided(rows)
+    told = list(lines.values())
+    others: dict[str, Line] = {}
+    for letter in letters:
+        line = lines.get(letter.event_id or "") or others.get(letter.record)
+        if line is None:
+            line = others[letter.record] = Line(letter.event_id, letter.event_type, None, None, None)
+            told.insert(_place(told, letter), line)
+        line.decisions.append(_dead(letter))
+    return told
+
+
+def _place(told: Sequence[Line], letter: Letter) -> int:
+    """Behind the last that its group had decided by then: a record without a row has no place of its own."""
+    for place in range(len(told), 0, -1):
+        for seen in told[place - 1].decisions:
+            if seen.group == letter.group_name and seen.decided_at and seen.decided_at <= letter.created_at:
+                return place
+    return 0
+
+
+def _dead(letter: Letter) -> Told:
+    return Told(
+        letter.group_name,
+        DecisionOutcome.DEAD_LETTER,
+        letter.reason,
+        letter.created_at,
+        _dead_in_words(letter.reason, letter.dead_letter_id),
+        dead_letter=letter.dead_letter_id,
+    )
+
+
+def _decided(rows: Iterable[Row]) -> dict[str, Line]:
     lines: dict[str, Line] = {}
     for row in rows:
         line = lines.setdefault(
@@ -113,9 +166,10 @@ def tell(rows: Iterable[Row]) -> list[Line]:
                     row.nudge_due_at,
                     row.cancelled_nudge_id,
                     row.cancelled_kind,
+                    row.dead_letter_id,
                 )
             )
-    return list(lines.values())
+    return lines
 
 
 def in_words(row: Row) -> str:
@@ -138,10 +192,15 @@ def in_words(row: Row) -> str:
         case DecisionOutcome.DROPPED:
             return DROPPED[DropReason(row.reason or "")]
         case DecisionOutcome.DEAD_LETTER:
-            return f"dead letter: {DEAD[DeadReason(row.reason or '')]}"
+            return _dead_in_words(row.reason or "", row.dead_letter_id)
         case _:
             assert_never(outcome)
     return said + _cancelled(row)
+
+
+def _dead_in_words(reason: str, number: int | None) -> str:
+    """With the number by which `tellonce dead-letter` knows it."""
+    return f"dead letter{'' if number is None else f' {number}'}: {DEAD[DeadReason(reason)]}"
 
 
 def _cancelled(row: Row) -> str:

@@ -16,7 +16,7 @@ from deploy.cli import session
 from deploy.cli.exits import Exit
 from deploy.cli.options import LOOKING, Json, examples
 from deploy.cli.output import complain, emit, moment, printable, show, table
-from deploy.cli.story import Line, Row, tell
+from deploy.cli.story import Letter, Line, Row, tell
 
 QUERIES = load("deploy.cli", "queries.sql")
 
@@ -51,7 +51,8 @@ def why(
 ) -> None:
     """Each event of a subject, and what became of it.
 
-    In commit order, with the reason in words. Exit 1 when nothing is known of the subject.
+    In the order of their commits (the outbox's position), with the reason in words; dead letters that have no row
+    there, where they were met. Exit 1 when nothing is known of the subject.
     """
     with session.reader() as conn:
         found = ask(conn, tenant, subject, product)
@@ -72,9 +73,10 @@ def ask(conn: psycopg.Connection[Any], tenant: str, subject: str, product: str |
     for name in known:
         if product in (None, name):
             of_product = {**key, "product": name}
-            lines = tell(Row(*row) for row in conn.execute(QUERIES.told, of_product).fetchall())
+            rows = [Row(*row) for row in conn.execute(QUERIES.told, of_product)]
+            letters = [Letter(*row) for row in conn.execute(QUERIES.undecided_letters, of_product)]
             reached, began, ended = conn.execute(QUERIES.journey, of_product).fetchone() or ([], None, None)
-            found.append(Why(tenant, name, subject, reached, began, ended, lines))
+            found.append(Why(tenant, name, subject, reached, began, ended, tell(rows, letters)))
     return found
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deploy.cli.story import CANCELLED, DEAD, DROPPED, Row, in_words, tell
+from deploy.cli.story import CANCELLED, DEAD, DROPPED, Letter, Row, in_words, tell
 from schemas.states import DeadReason, DecisionOutcome, DropReason, NudgeReason
 
 AT = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
@@ -26,8 +26,18 @@ DECIDED = Row(
     cancelled_nudge_id=None,
     cancelled_kind=None,
     cancelled_reason=None,
+    dead_letter_id=None,
 )
 UNDECIDED = DECIDED._replace(group_name=None, outcome=None, decided_at=None, nudge_id=None)
+LETTER = Letter(
+    dead_letter_id=7,
+    record="topic-id/3/41",
+    event_id="e-0",
+    event_type="loans.initiated",
+    group_name="supersession.loans",
+    reason=DeadReason.NOT_COMMITTED,
+    created_at=AT,
+)
 
 
 def test_every_word_of_the_vocabularies_has_its_sentence() -> None:
@@ -96,3 +106,51 @@ def test_events_keep_the_order_they_were_read_in() -> None:
     told = tell([DECIDED._replace(event_id="e-2"), DECIDED, DECIDED._replace(event_id="e-3")])
 
     assert [line.event_id for line in told] == ["e-2", "e-1", "e-3"]
+
+
+def test_a_dead_letter_is_told_with_its_number() -> None:
+    row = DECIDED._replace(outcome=DecisionOutcome.DEAD_LETTER, reason=DeadReason.EMPTY, dead_letter_id=12)
+
+    assert in_words(row) == f"dead letter 12: {DEAD[DeadReason.EMPTY]}"
+
+
+def test_a_letter_without_a_row_stands_where_its_group_met_it() -> None:
+    minute = timedelta(minutes=1)
+    rows = [
+        DECIDED._replace(event_id="e-1", decided_at=AT - minute),
+        DECIDED._replace(event_id="e-2", decided_at=AT),
+        DECIDED._replace(event_id="e-3", decided_at=AT + minute),
+        UNDECIDED._replace(event_id="e-4"),
+    ]
+    letters = [
+        LETTER,
+        LETTER._replace(dead_letter_id=8, record="topic-id/3/42", event_id=None, event_type=None),
+    ]
+
+    told = tell(rows, letters)
+
+    assert [line.event_id for line in told] == ["e-1", "e-2", "e-0", None, "e-3", "e-4"]
+    (decision,) = told[2].decisions
+    assert (decision.outcome, decision.reason, decision.dead_letter) == ("dead_letter", "not_committed", 7)
+    assert decision.words == f"dead letter 7: {DEAD[DeadReason.NOT_COMMITTED]}"
+    assert told[2].occurred_at is None
+
+
+def test_a_letter_from_before_all_else_comes_first() -> None:
+    told = tell([DECIDED], [LETTER._replace(created_at=AT - timedelta(seconds=1))])
+
+    assert [line.event_id for line in told] == ["e-0", "e-1"]
+    assert [line.event_id for line in tell([], [LETTER])] == ["e-0"]
+
+
+def test_one_record_that_two_groups_refused_is_told_once() -> None:
+    (line,) = tell([], [LETTER, LETTER._replace(dead_letter_id=8, group_name="rules.loans")])
+
+    assert [decision.dead_letter for decision in line.decisions] == [7, 8]
+
+
+def test_a_letter_of_an_event_that_has_its_row_is_told_there() -> None:
+    (line,) = tell([UNDECIDED], [LETTER._replace(event_id="e-1", reason=DeadReason.WRONG_TENANT)])
+
+    assert [decision.reason for decision in line.decisions] == ["wrong_tenant"]
+    assert line.recorded_at == AT
