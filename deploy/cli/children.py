@@ -67,7 +67,17 @@ class Children:
         """The first child found to have ended, None while all run."""
         for group, child in self._started:
             if (code := child.poll()) is not None:
-                return Ended(group, code if code >= 0 else 128 - code)
+                return Ended(group, _as_a_shell(code))
+        return None
+
+    def failed(self) -> Ended | None:
+        """Once stopped: the first that did not end well, be it before it was asked to or after.
+
+        One that the request itself ended, because it had only just begun, ended well.
+        """
+        for group, child in self._started:
+            if child.returncode not in (0, None, -signal.SIGTERM, -signal.SIGINT):
+                return Ended(group, _as_a_shell(child.returncode))
         return None
 
     def stop(self) -> None:
@@ -94,3 +104,8 @@ class Children:
             stderr=self._log,
             env={**self._environment, **own},
         )
+
+
+def _as_a_shell(code: int) -> int:
+    """An exit code as a shell sees it: 128 and the signal's number for one that a signal ended."""
+    return code if code >= 0 else 128 - code

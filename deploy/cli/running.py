@@ -78,12 +78,18 @@ def _checked(names: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _beside_each_other(names: Sequence[str], stop: threading.Event) -> int:
-    """Until asked to stop (0), or until one ends by itself: its code, or 75 where it gave none."""
+    """Until asked to stop, or until one ends by itself: its code, or 75 where it gave none.
+
+    Asked to stop it is 0 only if all of them ended well: one may have failed between two looks, or while stopping.
+    """
     with Children(names) as children:
         while not stop.wait(LOOK_EVERY_S):
             if first := children.ended():
                 say(f"{first.group} ended with {first.exit_code}; stopping the others")
                 return first.exit_code or Exit.TEMPORARY
+    if failed := children.failed():
+        say(f"{failed.group} ended with {failed.exit_code}")
+        return failed.exit_code
     return Exit.OK
 
 

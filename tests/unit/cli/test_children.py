@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from deploy.cli import running
 from deploy.cli.children import Children, Ended
 
 
@@ -65,3 +67,37 @@ def test_each_has_a_metrics_port_of_its_own(
     with Programs([WAIT, second]) as children:
         first_end(children)
     assert note.read_text() == expected
+
+
+DEAF = "import signal, pathlib; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+"""What a request to stop does not end: the program's own end is what counts."""
+
+
+@pytest.mark.parametrize(("end", "code"), [("raise SystemExit(3)", 3), ("raise SystemExit(0)", 0)])
+def test_asked_to_stop_right_after_one_crashed_the_crash_is_not_forgotten(
+    end: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request comes between two looks: only the children can tell that all was not well."""
+    ending = tmp_path / "ending"
+    monkeypatch.setattr(running, "Children", Programs)
+    monkeypatch.setattr(running, "LOOK_EVERY_S", 60.0)
+    stop = threading.Event()
+
+    def ask_once_it_ends() -> None:
+        deadline = time.monotonic() + 60
+        while not ending.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        stop.set()
+
+    asking = threading.Thread(target=ask_once_it_ends)
+    asking.start()
+    found = running._beside_each_other([WAIT, f"{DEAF}pathlib.Path({str(ending)!r}).touch(); {end}"], stop)
+    asking.join()
+
+    assert found == code
+
+
+def test_one_that_the_request_found_still_starting_ended_well() -> None:
+    with Programs([WAIT, WAIT]) as children:
+        children.stop()
+    assert children.failed() is None
