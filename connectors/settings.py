@@ -45,7 +45,7 @@ class Settings(BaseSettings):
     products: Annotated[tuple[Path, ...], NoDecode] = ()
     """Further product folders, separated as in PATH."""
     metrics_host: str = "127.0.0.1"
-    metrics_port: int = 0
+    metrics_port: int = Field(default=0, ge=0, le=65535)
     """0 takes a free port and logs it: any number of processes on one host."""
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"

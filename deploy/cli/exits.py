@@ -27,5 +27,6 @@ class Exit(IntEnum):
 
 EPILOG = (
     "Results go to stdout, everything else to stderr. Exit codes: 0 ok · 1 problems found, or refused · "
-    "2 usage · 69 something does not answer · 70 a fault of ours · 75 try again later · 78 configuration."
+    "2 usage · 69 something does not answer · 70 a fault of ours · 75 try again later · 78 configuration · "
+    "130 Ctrl-C."
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
 from traceback import format_exception
@@ -96,6 +97,12 @@ def explain(error: Exception) -> Failure:
             return Failure(Exit.PROBLEMS, str(error.args[0]))
         case TimeoutError():
             return Failure(Exit.TEMPORARY, text or "an answer did not come in time; try again")
+        case OSError(errno=errno.EADDRINUSE | errno.EADDRNOTAVAIL):
+            return Failure(
+                Exit.CONFIGURATION,
+                f"health and metrics have no place to be served ({error.strerror}): set TELLONCE_METRICS_PORT to"
+                " a port that is free, or to 0, and TELLONCE_METRICS_HOST to an address of this machine",
+            )
         case OSError(filename=str() as path):
             return Failure(Exit.PROBLEMS, f"{path}: {error.strerror}")
         case _:

@@ -9,11 +9,14 @@ from connectors.debezium.watch import CaptureProcess
 from connectors.settings import Settings
 from consumers.runtime import process
 from consumers.supersession.consumer import Supersession
+from deploy.cli import session
 from producers.clock.run import ClockProcess
 from schemas.products.catalogue import Catalogue, LoadedProduct
 
 Work = Callable[[Settings, threading.Event], None]
-"""Returns when the event is set; raises `StopRunning` with an exit code when it must end for another reason."""
+"""Returns when the event is set; raises `StopRunning` with an exit code when it must end for another reason, and
+`NotConfigured` at once without the settings it cannot do without: no weather brings those.
+"""
 
 
 def groups(catalogue: Catalogue) -> Mapping[str, Work]:
@@ -29,14 +32,22 @@ def groups(catalogue: Catalogue) -> Mapping[str, Work]:
 
 def _supersession(loaded: LoadedProduct, catalogue: Catalogue) -> Work:
     def work(settings: Settings, stop: threading.Event) -> None:
+        _needs(settings, "database_url", "kafka_bootstrap")
         process.run(Supersession(loaded.product), catalogue, settings, stop)
 
     return work
 
 
 def _clock(settings: Settings, stop: threading.Event) -> None:
+    _needs(settings, "database_url", "kafka_bootstrap")
     ClockProcess(settings, stop=stop).run()
 
 
 def _capture(settings: Settings, stop: threading.Event) -> None:
+    _needs(settings, "database_url", "connect_url")
     CaptureProcess(settings, stop=stop).run()
+
+
+def _needs(settings: Settings, *fields: str) -> None:
+    for field in fields:
+        session.required(settings, field)

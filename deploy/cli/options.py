@@ -36,7 +36,7 @@ def span(text: str) -> timedelta:
 
 
 def pairs(given: list[str], option: str) -> dict[str, str]:
-    """`name=value` options as a map; the last of a name wins nothing: twice is refused."""
+    """`name=value` options as a map; a name that comes twice is refused."""
     found: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")

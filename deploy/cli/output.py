@@ -64,8 +64,8 @@ def show(renderable: RenderableType) -> None:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """Rows under headers, for `show`. Cells are data: no markup and no control characters in them count."""
-    grid = Table(*headers, box=SIMPLE_HEAD, pad_edge=False)
+    """Rows under headers, if any, for `show`. Cells are data: no markup and no control characters in them count."""
+    grid = Table(*headers, box=SIMPLE_HEAD, pad_edge=False, show_header=any(headers))
     for row in rows:
         grid.add_row(*(Text(printable(cell(value)), overflow="fold") for value in row))
     return grid

@@ -14,6 +14,8 @@ from connectors.kafka.offsets import TopicOffsets, end_offsets
 from connectors.postgres import clock
 from connectors.postgres.sql import load
 from deploy.cli import session
+from deploy.cli.alarms import in_words
+from deploy.cli.exits import Exit
 from deploy.cli.failures import explain
 
 QUERIES = load("deploy.cli", "queries.sql")
@@ -77,6 +79,13 @@ class Overview:
     nudges: list[Live] = field(default_factory=list)
     dead_letters: list[Dead] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    failed: Exit | None = None
+    """Of the first part that could not be asked: what any other command would have ended with there."""
+
+    @property
+    def exit_code(self) -> Exit:
+        """How `status` ends: what could not be seen weighs more than what was found."""
+        return self.failed or (Exit.PROBLEMS if self.problems else Exit.OK)
 
 
 def look() -> Overview:
@@ -94,7 +103,9 @@ def _part(found: Overview, look_at: Callable[[], None]) -> None:
     try:
         look_at()
     except Exception as error:  # noqa: BLE001 the boundary's words become a line of the overview
-        found.problems.append(explain(error).message)
+        failure = explain(error)
+        found.problems.append(failure.message)
+        found.failed = found.failed or Exit(failure.exit_code)
 
 
 def _database(found: Overview) -> None:
@@ -127,7 +138,7 @@ def _capture(found: Overview) -> None:
     with session.connect_client() as connect, session.reader() as conn:
         seen = read_status(connect, conn)
     found.capture = seen.as_json()
-    found.problems += [f"capture: {alarm}" for alarm in seen.alarms]
+    found.problems += [f"capture: {in_words(alarm)}" for alarm in seen.alarms]
     if not seen.is_streaming and not seen.alarms:
         found.problems.append("capture: the connector does not stream yet")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
 import typer
 from prometheus_client import CollectorRegistry
@@ -22,7 +23,9 @@ app = typer.Typer()
 
 @app.command(rich_help_panel=INSTALLATION, epilog=examples("tellonce reconcile", "tellonce reconcile --full"))
 def reconcile(
-    full: bool = typer.Option(False, "--full", help="Every row there is, not only the recent ones."),
+    full: Annotated[
+        bool, typer.Option("--full", help="Every row there is, not only the recent ones.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Find what capture lost, and send it again.

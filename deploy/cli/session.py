@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import psycopg
 from confluent_kafka.admin import AdminClient
+from pydantic import SecretStr
 
 from connectors.debezium.client import ConnectClient
 from connectors.kafka.clients import admin_client
@@ -41,7 +41,7 @@ def catalogue() -> Catalogue:
 @contextmanager
 def reader() -> Iterator[psycopg.Connection[Any]]:
     """A connection that looks: role consumer, autocommit, the schema's version checked."""
-    dsn = _required(settings().database_url.get_secret_value(), "TELLONCE_DATABASE_URL")
+    dsn = required(settings(), "database_url")
     with connected(dsn, "TELLONCE_DATABASE_URL") as conn:
         verify(conn)
         yield conn
@@ -52,7 +52,7 @@ def owner(*, migrating: bool = False) -> Iterator[psycopg.Connection[Any]]:
     """A connection that changes the installation: the owner's, autocommit, the schema's version checked
     unless it is about to be changed.
     """
-    dsn = _required(settings().admin_database_url.get_secret_value(), "TELLONCE_ADMIN_DATABASE_URL")
+    dsn = required(settings(), "admin_database_url")
     with connected(dsn, "TELLONCE_ADMIN_DATABASE_URL") as conn:
         if not migrating:
             verify(conn)
@@ -77,31 +77,25 @@ def connected(dsn: str, variable: str) -> Iterator[psycopg.Connection[Any]]:
 
 def connect_client() -> ConnectClient:
     """Kafka Connect; nobody is asked before it is used. A context manager."""
-    return ConnectClient(_required(settings().connect_url, "TELLONCE_CONNECT_URL"))
+    return ConnectClient(required(settings(), "connect_url"))
 
 
 def kafka_admin() -> AdminClient:
     """Kafka's admin client, of a broker that has just answered: one that is away is told soon, as KafkaException."""
     given = settings()
-    _required(given.kafka_bootstrap, "TELLONCE_KAFKA_BOOTSTRAP")
+    required(given, "kafka_bootstrap")
     admin = admin_client(given)
     admin.list_topics(timeout=BROKER_ANSWERS_WITHIN_S)
     return admin
 
 
-def product_folders(given: list[Path] | None) -> list[Path]:
-    """Those named, else those of `TELLONCE_PRODUCTS`; a folder of products stands for its products."""
-    folders: list[Path] = []
-    for path in given or settings().products:
-        inside = sorted(found.parent for found in path.glob("*/product.yaml"))
-        folders += [path] if (path / "product.yaml").is_file() or not inside else inside
-    return folders
-
-
-def _required(value: str, variable: str) -> str:
-    if not value:
-        raise NotConfigured(f"{variable} is not set: {START_ONE}, or set it to where yours is")
-    return value
+def required(given: Settings, field: str) -> str:
+    """The value of this setting; raises `NotConfigured` when it is empty."""
+    value = getattr(given, field)
+    text = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+    if not text:
+        raise NotConfigured(f"TELLONCE_{field.upper()} is not set: {START_ONE}, or set it to where yours is")
+    return text
 
 
 def _first_line(error: BaseException) -> str:

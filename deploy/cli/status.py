@@ -9,7 +9,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from deploy.cli import overview
-from deploy.cli.exits import Exit
 from deploy.cli.options import LOOKING, Json, examples
 from deploy.cli.output import emit, moment, printable, show, table
 from deploy.cli.overview import Completeness, Overview
@@ -26,7 +25,7 @@ def status(json: Json = False) -> None:
     """The whole pipeline in one look.
 
     Stack, connector, lag of each group, completeness, live nudges, dead letters. Exit 1 when something needs a
-    person; what does not answer hides nothing else.
+    person, 69 or 78 when something could not be asked; that hides nothing else.
     """
     found = overview.look()
     stack: Mapping[Component, bool] = commands.state().alive if commands.ROOT.exists() else {}
@@ -37,8 +36,8 @@ def status(json: Json = False) -> None:
         emit({"stack": stack, **_as_json(found)})
     else:
         show(_rendered(found, stack))
-    if found.problems:
-        raise typer.Exit(Exit.PROBLEMS)
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
 
 
 def _as_json(found: Overview) -> dict[str, object]:
@@ -66,7 +65,7 @@ def _rendered(found: Overview, stack: Mapping[Component, bool]) -> RenderableTyp
         *((f"group {lag.group}", f"{lag.behind:,} records behind") for lag in found.lag or ()),
         ("completeness", _complete(found.completeness)),
         *((f"nudges of {n.product}", f"{n.live:,} live, {n.due:,} of them due") for n in found.nudges),
-        ("open dead letters", sum(dead.open for dead in found.dead_letters)),
+        ("open dead letters", sum(dead.open for dead in found.dead_letters) if found.now else None),
     ]
     problems = [Text.assemble(("! ", "bold red"), printable(problem)) for problem in found.problems]
     return Group(table(("", ""), rows), *problems)
@@ -78,17 +77,17 @@ def _clock(found: Overview) -> str | None:
     return moment(found.now) + (f" at {found.clock_rate:g} times real time" if found.clock_rate != 1 else "")
 
 
-def _counted(tenants: object) -> str | None:
-    if not isinstance(tenants, dict) or not tenants:
+def _counted(tenants: Mapping[str, int]) -> str | None:
+    if not tenants:
         return None
     return f"{tenants['all']:,}, {tenants['suspended']:,} suspended, {tenants['held']:,} held"
 
 
 def _complete(seen: Completeness | None) -> str | None:
-    if seen is None or seen.answered_at is None:
+    if seen is None or seen.round_at is None:
         return None
-    owed = ", a full sweep is owed" if seen.full_owed else ""
+    owed = "; a full sweep is owed" if seen.full_owed else ""
     return (
-        f"last verdict {moment(seen.answered_at)}, {seen.undecided:,} undecided then,"
-        f" {seen.lost_ever:,} ever lost and sent again{owed}"
+        f"looked {moment(seen.round_at)}, {seen.undecided:,} undecided then; last full verdict"
+        f" {moment(seen.answered_at)}; {seen.lost_ever:,} ever lost{owed}"
     )

@@ -71,16 +71,65 @@ def test_whatever_lists_or_shows_has_json() -> None:
         assert "--json" in {name for parameter in TREE[typed].params for name in parameter.opts}, typed
 
 
+REACHES_OUT = {
+    "migrate": "",
+    "run": "clock",
+    "topics": "",
+    "reconcile": "",
+    "import": f"{__file__} --tenant acme --product loans --subject s --time t --type loans.withdrawn --format csv",
+    "status": "",
+    "nudges": "",
+    "why": "--tenant acme --subject L-1",
+    "connector apply": "",
+    "connector status": "",
+    "connector pause": "",
+    "connector resume": "",
+    "connector restart": "",
+    "tenant create": "acme",
+    "tenant list": "",
+    "tenant suspend": "acme",
+    "tenant resume": "acme",
+    "tenant hold": "acme",
+    "tenant release": "acme",
+    "tenant grant": "acme loans_service",
+    "tenant revoke": "acme loans_service",
+    "clock show": "",
+    "clock set": "--real",
+    "dead-letter list": "",
+    "dead-letter show": "1",
+    "dead-letter retry": "1",
+    "dead-letter discard": "1 --note misspelt",
+}
+"""What needs an installation, with what is typed behind it."""
+NEEDS_NOTHING = {
+    "up",
+    "down",
+    "reset",
+    "demo",
+    "product check",
+    "product list",
+    "schemas check",
+    "schemas record",
+}
+AWAY = {
+    "TELLONCE_DATABASE_URL": "postgresql://somebody:s3cret@127.0.0.1:1/tellonce",
+    "TELLONCE_ADMIN_DATABASE_URL": "postgresql://somebody:s3cret@127.0.0.1:1/tellonce",
+    "TELLONCE_CONNECT_DATABASE_URL": "postgresql://somebody:s3cret@127.0.0.1:1/tellonce",
+    "TELLONCE_KAFKA_BOOTSTRAP": "127.0.0.1:1",
+    "TELLONCE_CONNECT_URL": "http://127.0.0.1:1",
+}
+
+
+def test_every_command_is_known_to_need_an_installation_or_not() -> None:
+    assert set(TREE) == REACHES_OUT.keys() | NEEDS_NOTHING
+
+
 @pytest.mark.parametrize(
     "typed",
     [
-        "migrate",
-        "tenant list",
-        "nudges",
-        "why --tenant acme --subject L-1",
-        "dead-letter list",
-        "clock show",
-        "connector pause",
+        *(f"{command} {rest}" for command, rest in REACHES_OUT.items() if command != "status"),
+        "run supersession.loans",
+        "run capture",
     ],
 )
 def test_without_a_stack_it_says_how_to_get_one(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,17 +153,44 @@ def test_a_command_line_that_is_none_is_a_usage_error(typed: str, capsys: pytest
     assert said.err
 
 
-def test_a_database_that_does_not_answer_is_unavailable(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "typed",
+    # A group waits for better weather; the broker costs each of these the time that a person waits for it.
+    [f"{command} {rest}" for command, rest in REACHES_OUT.items() if command not in ("run", "status")],
+)
+def test_what_does_not_answer_is_unavailable(
+    typed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TELLONCE_DATABASE_URL", "postgresql://somebody:s3cret@127.0.0.1:1/tellonce")
+    monkeypatch.setattr(sys.modules["deploy.cli.session"], "BROKER_ANSWERS_WITHIN_S", 0.2)
+    for name, address in AWAY.items():
+        monkeypatch.setenv(name, address)
 
-    code = invoke(["nudges"])
+    code = invoke(typed.split())
 
     said = capsys.readouterr()
     assert code == Exit.UNAVAILABLE
-    assert "TELLONCE_DATABASE_URL" in said.err
+    assert said.out == ""
+    assert "TELLONCE_" in said.err
     assert "s3cret" not in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("form", ["", " --json"])
+def test_status_ends_as_any_other_command_would_and_still_shows_what_it_can(
+    form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = invoke(f"status{form}".split())
+    said = capsys.readouterr()
+    assert code == Exit.CONFIGURATION
+    assert "make up" in said.out
+
+    for name, address in AWAY.items():
+        monkeypatch.setenv(name, address)
+    code = invoke(f"status{form}".split())
+    said = capsys.readouterr()
+    assert code == Exit.UNAVAILABLE
+    assert "TELLONCE_DATABASE_URL" in said.out
+    assert "s3cret" not in said.out + said.err
 
 
 def test_a_defect_shows_no_stack_trace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import httpx
@@ -66,6 +67,7 @@ NO_BROKER = KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))
         (SpecError("--type-map names it twice"), Exit.USAGE, "--type-map"),
         (InvalidClockError("rate -1"), Exit.USAGE, "rate -1"),
         (TimeoutError("unknown after 15 s"), Exit.TEMPORARY, "15 s"),
+        (OSError(errno.EADDRINUSE, "Address already in use"), Exit.CONFIGURATION, "TELLONCE_METRICS_PORT"),
         (FileNotFoundError(2, "No such file or directory", "log.csv"), Exit.PROBLEMS, "log.csv"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",

@@ -6,8 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from connectors.debezium.client import ConnectAway
+from connectors.debezium.diagnose import Alarm
 from connectors.kafka.offsets import TopicOffsets
+from deploy.cli.alarms import WORDS, in_words
+from deploy.cli.exits import Exit
+from deploy.cli.failures import NotConfigured
 from deploy.cli.overview import Completeness, Overview, _part, behind, completeness_problems
+from deploy.cli.status import _complete
 
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
 
@@ -57,3 +63,34 @@ def test_what_is_away_becomes_a_problem_and_not_the_end() -> None:
     _part(found, away)
 
     assert found.problems == ["/nowhere: No such file or directory"]
+
+
+def test_the_first_part_that_could_not_be_asked_decides_how_it_ends() -> None:
+    def missing() -> None:
+        raise NotConfigured("TELLONCE_DATABASE_URL is not set")
+
+    def away() -> None:
+        raise ConnectAway("Kafka Connect does not answer")
+
+    assert Overview().exit_code == Exit.OK
+    assert Overview(problems=["3 open dead letters"]).exit_code == Exit.PROBLEMS
+    found = Overview(problems=["3 open dead letters"])
+    _part(found, away)
+    _part(found, missing)
+    assert found.exit_code == Exit.UNAVAILABLE
+    assert len(found.problems) == 3
+
+
+def test_completeness_says_when_the_reconciler_looked_and_when_it_last_knew() -> None:
+    told = _complete(seen(NOW - timedelta(minutes=6), unanswered=("capture",))) or ""
+
+    assert "looked 2026-12-01T09:00:00Z" in told
+    assert "last full verdict 2026-12-01T08:54:00Z" in told
+    assert "last full verdict -" in (_complete(seen(None)) or "")
+    assert _complete(seen(round_at=None)) is None
+
+
+def test_every_alarm_has_its_words() -> None:
+    assert set(WORDS) == set(Alarm)
+    assert len(set(WORDS.values())) == len(WORDS)
+    assert "`tellonce connector resume`" in in_words(Alarm.CONNECTOR_HELD)
