@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,15 +15,7 @@ import pytest
 
 from deploy.cli.exits import Exit
 from deploy.local.stack import Stack
-
-WITHIN_S = 60.0
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {WITHIN_S:.0f} s: {what}"
-        time.sleep(0.05)
+from tests.acceptance.waiting import WITHIN_S, until
 
 
 def addresses(stack: Stack) -> dict[str, str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -22,16 +20,9 @@ from deploy.local.stack import Stack
 from producers import tenants
 from producers.products.loans.application import Move
 from producers.products.loans.service import PRODUCT, install
+from tests.acceptance.waiting import until
 
 LEADS = 20
-WITHIN_S = 120.0
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {WITHIN_S:.0f} s: {what}"
-        time.sleep(0.05)
 
 
 def another_tenant(stack: Stack) -> str:
