@@ -146,5 +146,9 @@ SELECT platform.partition_gaps(%(days)s)
 -- name: expired_days
 SELECT platform.expired_days()
 
+-- name: gather_day
+-- What the default partitions caught of a day goes into partitions of its own, for drop_day to drop.
+SELECT platform.ensure_partitions(%(day)s, 1)
+
 -- name: drop_day
 SELECT platform.drop_day(%(day)s)

@@ -53,10 +53,13 @@ def keep_up(conn: Connection[Any], metrics: ClockMetrics, days: int = DAYS_AHEAD
     kept: list[date] = []
     for (day,) in conn.execute(_queries["expired_days"]).fetchall():
         try:
+            _one(conn, "gather_day", {"day": day})
             dropped += _one(conn, "drop_day", {"day": day})
         except LockNotAvailable:
             _log.info(Action.PARTITION_BUSY, day=day.isoformat())
         except DatabaseError as error:
+            if error.sqlstate == Refusal.DAY_WITHIN_HORIZON:
+                continue  # a row of that day was recorded later, such as a long import's; the day goes when that may
             if error.sqlstate != Refusal.DAY_UNDECIDED:
                 raise
             kept.append(day)

@@ -156,6 +156,16 @@ def test_a_day_that_a_subscribed_group_owes_stays(db: Conn) -> None:
     assert value(db, "SELECT platform.drop_day(%s, %s)", day, later) == 2
 
 
+def test_an_id_belongs_to_the_day_of_its_time(db: Conn) -> None:
+    db.execute("SET timezone TO 'Pacific/Auckland'")
+    for instant, day in (
+        ("2026-11-30T00:00:00Z", "2026-11-30"),
+        ("2026-11-30T23:59:59.999Z", "2026-11-30"),
+        ("1970-01-01T00:00:00Z", "1970-01-01"),
+    ):
+        assert value(db, "SELECT platform.id_day(platform.id_floor(%s::timestamptz))::text", instant) == day
+
+
 def test_bounds_are_days_in_utc(db: Conn) -> None:
     db.execute("SET timezone TO 'Pacific/Auckland'")
     row = db.execute(
