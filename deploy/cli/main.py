@@ -34,7 +34,7 @@ from deploy.cli import (
 )
 from deploy.cli.exits import EPILOG, Exit
 from deploy.cli.failures import explain
-from deploy.cli.options import INSTALLATION, LOOKING
+from deploy.cli.options import INSTALLATION, LOOKING, flowing
 from deploy.cli.output import complain
 
 app = typer.Typer(
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 for single in (stack, demo, migrate, running, topics, reconcile, importing, status, nudges, why):
-    app.add_typer(single.app)
+    app.add_typer(flowing(single.app))
 for family, named, panel in (
     (products.app, "product", INSTALLATION),
     (contracts.app, "schemas", INSTALLATION),
@@ -68,7 +68,7 @@ for family, named, panel in (
     (clock.app, "clock", INSTALLATION),
     (dead_letters.app, "dead-letter", LOOKING),
 ):
-    app.add_typer(family, name=named, rich_help_panel=panel, no_args_is_help=True)
+    app.add_typer(flowing(family), name=named, rich_help_panel=panel, no_args_is_help=True)
 
 
 def invoke(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -51,6 +52,14 @@ def pairs(given: list[str], option: str) -> dict[str, str]:
 def examples(*lines: str) -> str:
     """The end of a command's help: each line as it is typed."""
     return "[bold]Examples[/]\n\n" + "\n\n".join(f"$ {escape(line)}" for line in lines)
+
+
+def flowing(app: typer.Typer) -> typer.Typer:
+    """`app`, its commands' help a line per paragraph: the terminal's width breaks it, not the source's."""
+    for command in app.registered_commands:
+        paragraphs = (command.help or inspect.getdoc(command.callback) or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return app
 
 
 LOCAL = "The stack on this machine"

@@ -54,6 +54,8 @@ def run(
     chosen = session.settings()
     logs.configure(chosen.log_format, chosen.log_level)
     known = groups(session.catalogue())
+    if all_ and names:
+        raise typer.BadParameter("name groups, or --all; not both")
     wanted = list(known) if all_ else _checked(names or [], list(known))
     stop = threading.Event()
     for signalled in (signal.SIGTERM, signal.SIGINT):
