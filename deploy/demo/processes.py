@@ -8,10 +8,11 @@ from pathlib import Path
 
 from connectors.settings import Settings
 from deploy.cli.children import Children
+from deploy.local.errors import StackError
 from deploy.local.waiting import tail
 
 
-class ProcessEndedError(Exception):
+class ProcessEndedError(StackError):
     """A process ended that should run on; the message has the end of the log."""
 
 

@@ -140,16 +140,15 @@ def unleash(domain_dsn: str, plans: Sequence[Plan]) -> Blown:
             refused += sum(each.result() for each in running)
     with psycopg.connect(domain_dsn, autocommit=True) as conn:
         for each in plans:
-            conn.execute(
-                "SELECT platform.append(%s, %s, %s, %s, %s)",
-                (
-                    each.tenant,
-                    PRODUCT,
-                    POISONED_LEAD,
-                    MISTYPED,
-                    '{"applicant_id": "u-0", "credit_score": 700}',
-                ),
-            )
+            with conn.transaction():
+                outbox.append(
+                    conn,
+                    tenant_id=each.tenant,
+                    product=PRODUCT,
+                    subject_id=POISONED_LEAD,
+                    event_type=MISTYPED,
+                    payload={"applicant_id": "u-0", "credit_score": 700},
+                )
     calls = [call for each in plans for call in (*each.beginnings, *each.rest)]
     distinct = Counter((call.tenant, call.event_id) for call in calls)
     return Blown(requests=len(calls), retried=len(calls) - len(distinct), refused=refused)

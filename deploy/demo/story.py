@@ -62,7 +62,7 @@ def run_demo(leads: int = 200, console: Console | None = None, *, seed: int = 1)
     """Tell the story with `leads` leads per tenant; the exit code, 1 when a promise was not kept.
 
     Uses nothing of a stack that runs already and leaves nothing behind, unless it fails: then the logs stay.
-    Raises StackError, and TimeoutError when something did not happen in time.
+    Raises StackError, also for a process that ended, and TimeoutError when something did not happen in time.
     """
     console = console or Console()
     began = time.monotonic()
@@ -167,6 +167,12 @@ def _own_stack(teller: Teller) -> Iterator[Stack]:
     else:
         raise StackRunningError(f"{MOST_AT_ONCE} demos are under way in {ROOTS}")
     with stack:
-        yield stack
+        try:
+            yield stack
+        except Exception:
+            teller.console.print(
+                f"What the engines and processes said is in {stack.layout.logs}", highlight=False
+            )
+            raise
         teller.say("stopping the stack")
     Stack.erase(root)

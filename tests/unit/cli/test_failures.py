@@ -20,6 +20,7 @@ from consumers.runtime.dead_letters import DeadLetterRefused
 from consumers.runtime.errors import EXIT_TEMPFAIL, StopRunning
 from deploy.cli.exits import Exit
 from deploy.cli.failures import DatabaseAway, NotConfigured, explain
+from deploy.demo.processes import ProcessEndedError
 from deploy.local.errors import StackError
 from producers.importer.read import InvalidLogError, Problem
 from producers.importer.run import ImportRefusedError
@@ -59,6 +60,7 @@ NO_BROKER = KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))
         (StopRunning("the database is away", EXIT_TEMPFAIL), Exit.TEMPORARY, "away"),
         (DeadLetterRefused("retried already"), Exit.PROBLEMS, "already"),
         (StackError("no port"), Exit.PROBLEMS, "no port"),
+        (ProcessEndedError("clock ended with exit code 70:\nits log"), Exit.PROBLEMS, "its log"),
         (UnknownTenantError("tenant 'x'"), Exit.PROBLEMS, "tenant 'x'"),
         (UnknownProductError("product 'x'"), Exit.PROBLEMS, "product 'x'"),
         (NoSuchProduct("no product 'x' here"), Exit.PROBLEMS, "no product 'x' here"),
