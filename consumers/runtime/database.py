@@ -20,9 +20,10 @@ LONGEST_PAUSE_S = 1.0
 
 # Every hot statement is a batch of keys against an index. A plan made while a table was small or empty must
 # not scan it once it is large, and planning a partitioned join anew for each batch costs more than running it.
-_PLANS = (
-    "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off"
-    " -c enable_mergejoin=off -c jit=off"
+# Remembering look-ups (memoize, materialize) is for keys that repeat; ours never do.
+_PLANS = "-c plan_cache_mode=force_generic_plan -c jit=off " + " ".join(
+    f"-c enable_{path}=off"
+    for path in ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "material", "memoize")
 )
 
 _log = get_logger(__name__)

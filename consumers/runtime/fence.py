@@ -6,7 +6,7 @@ woke up again. The database can: progress is locked inside the transaction and c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,3 +52,15 @@ def compare(expected: Mapping[Partition, int], actual: Mapping[Partition, int]) 
         elif found > position:
             ahead[partition] = found
     return Moved(behind, ahead)
+
+
+def check(expected: Mapping[Partition, int], rows: Iterable[tuple[str, int, int]]) -> None:
+    """Raises `Fenced` unless the locked (topic id, partition, next offset) rows are what this process expects."""
+    found = {(topic_id, number): position for topic_id, number, position in rows}
+    actual = {
+        place: found[place.topic_id, place.partition]
+        for place in expected
+        if (place.topic_id, place.partition) in found
+    }
+    if moved := compare(expected, actual):
+        raise Fenced(moved)

@@ -1,4 +1,9 @@
 -- The runtime's own statements. Every one takes a whole batch; none is ever sent per record.
+--
+-- A look-up that a batch makes in a table that grows is a scalar subquery or LATERAL … OFFSET 0, never a plain join.
+-- A plan outlives the moment it was made in: while a table is empty, which a day's partition is every midnight, the
+-- planner rightly prefers to read it whole once per batch, and keeps doing so when it holds millions (measured: 4 s
+-- instead of 20 ms per 2,000 records after 12,000). Written this way there is nothing to prefer: one index descent each.
 
 -- name: claim_progress
 -- A progress row exists from assignment on, so that the fence always has something to lock.
@@ -48,18 +53,19 @@ SELECT progress.topic_id, progress.partition, progress.next_offset
 -- name: probe
 -- Visibility and the decision anti-join in one pass; only the exceptions come back. Logical decoding can
 -- show a commit before this session sees it, so a row that is not visible is not yet a fact.
-SELECT record.ordinal, fact.event_id IS NOT NULL AS visible, decided.event_id IS NOT NULL AS decided
+SELECT record.ordinal, found.visible IS NOT NULL AS visible, found.decided IS NOT NULL AS decided
   FROM unnest(%(event_ids)s::uuid[], %(tenant_ids)s::text[])
        WITH ORDINALITY AS record (event_id, tenant_id, ordinal)
-  LEFT JOIN platform.outbox AS fact
-    ON fact.event_id = record.event_id
-   AND fact.tenant_id = record.tenant_id
-  LEFT JOIN platform.decision AS decided
-    ON decided.event_id = record.event_id
-   AND decided.tenant_id = record.tenant_id
-   AND decided.group_name = %(group)s
- WHERE fact.event_id IS NULL
-    OR decided.event_id IS NOT NULL;
+ CROSS JOIN LATERAL (
+       SELECT (SELECT true FROM platform.outbox AS fact
+                WHERE fact.event_id = record.event_id AND fact.tenant_id = record.tenant_id) AS visible,
+              (SELECT true FROM platform.decision AS decided
+                WHERE decided.event_id = record.event_id
+                  AND decided.tenant_id = record.tenant_id
+                  AND decided.group_name = %(group)s) AS decided
+       OFFSET 0) AS found
+ WHERE found.visible IS NULL
+    OR found.decided IS NOT NULL;
 
 -- name: insert_decisions
 INSERT INTO platform.decision

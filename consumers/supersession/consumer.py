@@ -54,14 +54,12 @@ class Supersession:
             "tenant_ids": text_array([key.tenant_id for key in keys]),
             "subject_ids": text_array([key.subject_id for key in keys]),
         }
-        locked = tx.rows(QUERIES["lock_leads"], parameters)
-        live = {
-            (tenant, subject): nudge_id
-            for tenant, subject, nudge_id in tx.rows(QUERIES["live_nudges"], parameters)
-        }
+        locked = tx.ask(QUERIES["lock_leads"], parameters)
+        live = tx.ask(QUERIES["live_nudges"], parameters)
+        nudges = {(tenant, subject): nudge_id for tenant, subject, nudge_id in live.rows()}
         return {
-            LeadKey(tenant, subject): Lead(tuple(reached), began, ended, live.get((tenant, subject)))
-            for tenant, subject, reached, began, ended in locked
+            LeadKey(tenant, subject): Lead(tuple(reached), began, ended, nudges.get((tenant, subject)))
+            for tenant, subject, reached, began, ended in locked.rows()
         }
 
     def decide(self, state: Mapping[LeadKey, Lead], events: Sequence[Event]) -> Decided:
@@ -74,7 +72,7 @@ class Supersession:
         existing = decisions.existing
         self._write_leads(tx, "insert_leads", {k: lead for k, lead in changed.items() if k not in existing})
         self._write_leads(tx, "update_leads", {k: lead for k, lead in changed.items() if k in existing})
-        _cancel(tx, decisions.superseded.cancelled)
+        self._cancel(tx, decisions.superseded.cancelled)
         self._arm(tx, list(decisions.superseded.armed.values()))
 
     def _write_leads(self, tx: Tx, statement: str, leads: Mapping[LeadKey, Lead]) -> None:
@@ -93,6 +91,24 @@ class Supersession:
                 "ends": [lead.ended_at for lead in leads.values()],
             },
             expect=len(leads),
+        )
+
+    def _cancel(self, tx: Tx, cancelled: Sequence[Cancellation]) -> None:
+        if not cancelled:
+            return
+        tx.run(
+            QUERIES["cancel_nudges"],
+            {
+                "product": self._product.product,
+                "now": tx.now,
+                "nudge_ids": text_array([gone.nudge_id for gone in cancelled]),
+                "tenant_ids": text_array([gone.lead.tenant_id for gone in cancelled]),
+                "subject_ids": text_array([gone.lead.subject_id for gone in cancelled]),
+                "superseded_by": nullable_array([gone.superseded_by for gone in cancelled]),
+                "cancelled_by": nullable_array([gone.cancelled_by for gone in cancelled]),
+                "reasons": text_array([gone.reason.value for gone in cancelled]),
+            },
+            expect=len(cancelled),
         )
 
     def _arm(self, tx: Tx, nudges: Sequence[Nudge]) -> None:
@@ -117,20 +133,3 @@ class Supersession:
             },
             expect=len(nudges),
         )
-
-
-def _cancel(tx: Tx, cancelled: Sequence[Cancellation]) -> None:
-    if not cancelled:
-        return
-    tx.run(
-        QUERIES["cancel_nudges"],
-        {
-            "now": tx.now,
-            "nudge_ids": text_array([gone.nudge_id for gone in cancelled]),
-            "tenant_ids": text_array([gone.lead.tenant_id for gone in cancelled]),
-            "superseded_by": nullable_array([gone.superseded_by for gone in cancelled]),
-            "cancelled_by": nullable_array([gone.cancelled_by for gone in cancelled]),
-            "reasons": text_array([gone.reason.value for gone in cancelled]),
-        },
-        expect=len(cancelled),
-    )

@@ -1,24 +1,29 @@
 -- Supersession's state: locks in the house's order, journey before nudge; what cancels and what inserts are
 -- two statements, because one statement sees one snapshot and the partial unique index would refuse it.
 
+-- Why look-ups are LATERAL … OFFSET 0: see consumers/runtime/queries.sql.
+
 -- name: lock_leads
-SELECT journey.tenant_id, journey.subject_id, journey.reached, journey.epoch_began_at, journey.ended_at
-  FROM unnest(%(tenant_ids)s::text[], %(subject_ids)s::text[]) AS lead (tenant_id, subject_id)
-  JOIN platform.journey_progress AS journey
-    ON journey.tenant_id = lead.tenant_id
-   AND journey.product = %(product)s
-   AND journey.subject_id = lead.subject_id
- ORDER BY journey.tenant_id, journey.subject_id
-   FOR UPDATE OF journey;
+SELECT lead.tenant_id, lead.subject_id, journey.reached, journey.epoch_began_at, journey.ended_at
+  FROM (SELECT tenant_id, subject_id
+          FROM unnest(%(tenant_ids)s::text[], %(subject_ids)s::text[]) AS wanted (tenant_id, subject_id)
+         ORDER BY tenant_id, subject_id) AS lead
+ CROSS JOIN LATERAL (
+       SELECT reached, epoch_began_at, ended_at
+         FROM platform.journey_progress
+        WHERE tenant_id = lead.tenant_id AND product = %(product)s AND subject_id = lead.subject_id
+       OFFSET 0
+          FOR UPDATE) AS journey;
 
 -- name: live_nudges
-SELECT nudge.tenant_id, nudge.subject_id, nudge.nudge_id::text
+SELECT lead.tenant_id, lead.subject_id, live.nudge_id::text
   FROM unnest(%(tenant_ids)s::text[], %(subject_ids)s::text[]) AS lead (tenant_id, subject_id)
-  JOIN platform.nudge AS nudge
-    ON nudge.tenant_id = lead.tenant_id
-   AND nudge.product = %(product)s
-   AND nudge.subject_id = lead.subject_id
-   AND nudge.state IN ('scheduled', 'pending');
+ CROSS JOIN LATERAL (
+       SELECT nudge_id
+         FROM platform.nudge
+        WHERE tenant_id = lead.tenant_id AND product = %(product)s AND subject_id = lead.subject_id
+          AND state IN ('scheduled', 'pending')
+       OFFSET 0) AS live;
 
 -- name: insert_leads
 -- A lead that appeared meanwhile makes this fall short of its row count: the batch is decided again.
@@ -34,31 +39,43 @@ SELECT lead.tenant_id, %(product)s, lead.subject_id,
     ON CONFLICT (tenant_id, product, subject_id) DO NOTHING;
 
 -- name: update_leads
-UPDATE platform.journey_progress AS journey
-   SET reached = coalesce(string_to_array(nullif(lead.reached, ''), ' '), '{}'),
-       epoch_began_at = lead.epoch_began_at,
-       ended_at = lead.ended_at,
-       updated_at = %(now)s
+-- An upsert although each is there, locked: it finds its row by the key, whatever the planner thinks of the table.
+INSERT INTO platform.journey_progress AS journey
+       (tenant_id, product, subject_id, reached, epoch_began_at, ended_at, updated_at)
+SELECT lead.tenant_id, %(product)s, lead.subject_id,
+       coalesce(string_to_array(nullif(lead.reached, ''), ' '), '{}'),
+       lead.epoch_began_at, lead.ended_at, %(now)s
   FROM unnest(%(tenant_ids)s::text[], %(subject_ids)s::text[], %(reached)s::text[],
               %(epochs)s::timestamptz[], %(ends)s::timestamptz[])
        AS lead (tenant_id, subject_id, reached, epoch_began_at, ended_at)
- WHERE journey.tenant_id = lead.tenant_id
-   AND journey.product = %(product)s
-   AND journey.subject_id = lead.subject_id;
+    ON CONFLICT (tenant_id, product, subject_id) DO UPDATE
+   SET reached = excluded.reached,
+       epoch_began_at = excluded.epoch_began_at,
+       ended_at = excluded.ended_at,
+       updated_at = excluded.updated_at;
 
 -- name: cancel_nudges
+-- By row address, looked up by keys that name one row in every index there is. One that another transaction touched in between has moved, so the count
+-- falls short and the batch is decided again.
 UPDATE platform.nudge AS nudge
    SET state = 'cancelled',
        superseded_by = gone.superseded_by,
        cancelled_by = gone.cancelled_by,
        reason = gone.reason,
        updated_at = %(now)s
-  FROM unnest(%(nudge_ids)s::uuid[], %(tenant_ids)s::text[], %(superseded_by)s::uuid[],
-              %(cancelled_by)s::uuid[], %(reasons)s::text[])
-       AS gone (nudge_id, tenant_id, superseded_by, cancelled_by, reason)
- WHERE nudge.nudge_id = gone.nudge_id
-   AND nudge.tenant_id = gone.tenant_id
-   AND nudge.state IN ('scheduled', 'pending');
+  FROM unnest(%(nudge_ids)s::uuid[], %(tenant_ids)s::text[], %(subject_ids)s::text[],
+              %(superseded_by)s::uuid[], %(cancelled_by)s::uuid[], %(reasons)s::text[])
+       AS gone (nudge_id, tenant_id, subject_id, superseded_by, cancelled_by, reason)
+ CROSS JOIN LATERAL (
+       SELECT live.ctid AS address
+         FROM platform.nudge AS live
+        WHERE live.nudge_id = gone.nudge_id
+          AND live.tenant_id = gone.tenant_id
+          AND live.product = %(product)s
+          AND live.subject_id = gone.subject_id
+          AND live.state IN ('scheduled', 'pending')
+       OFFSET 0) AS found
+ WHERE nudge.ctid = found.address;
 
 -- name: insert_nudges
 INSERT INTO platform.nudge
