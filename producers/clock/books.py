@@ -11,6 +11,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from connectors.debezium.rebuild import owe_full_sweep
 from connectors.postgres import clock, sql
 from producers.clock.decide import Candidate, Round, Slot, State
 from schemas.states import DeadReason
@@ -164,7 +165,7 @@ class Books:
 
     def owe_full(self) -> None:
         """Ask for a sweep of every partition: the next round of whichever clock does it."""
-        self._conn.execute(_queries["owe_full"])
+        owe_full_sweep(self._conn)
 
 
 def _columns(rows: Sequence[Candidate]) -> dict[str, object]:

@@ -119,9 +119,6 @@ SET
     days_at = CASE WHEN %(answered)s AND %(sweep)s IN ('days', 'full') THEN %(noted_at)s ELSE days_at END,
     full_at = CASE WHEN %(answered)s AND %(sweep)s = 'full' THEN %(noted_at)s ELSE full_at END
 
--- name: owe_full
-UPDATE platform.reconciler SET full_owed = true
-
 -- name: clock_for_update
 SELECT real_at, clock_at, rate, clock_timestamp() FROM platform.clock FOR UPDATE
 

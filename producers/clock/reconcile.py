@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+from connectors.debezium.config import SLOT
 from connectors.kafka.offsets import TopicOffsets
 from connectors.logging import about, get_logger
 from producers.clock.books import Books
@@ -46,7 +47,7 @@ LOGGED_ROWS = 20
 class ReconcilerOptions:
     """Limits of a round, each with its reason."""
 
-    slot: str = "tellonce"
+    slot: str = SLOT
     answer_within_s: float = 60.0
     """Capture confirms within seconds; a group that lags for longer than this is worth an alarm by itself."""
     poll_s: float = 0.2

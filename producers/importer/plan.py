@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -122,8 +123,9 @@ def _subject(column: str, cell: object) -> str:
     if not isinstance(subject, str) or not subject.strip():
         raise _RowError(column, "no subject; every row needs one")
     subject = subject.strip()
-    if len(subject) > MAX_SUBJECT or ":" in subject:
-        raise _RowError(column, f"{subject!r}: a subject has at most {MAX_SUBJECT} characters and no ':'")
+    if len(subject) > MAX_SUBJECT or ":" in subject or "\0" in subject:
+        message = f"{subject!r}: a subject has at most {MAX_SUBJECT} characters, no ':' and no NUL"
+        raise _RowError(column, message)
     return subject
 
 
@@ -160,7 +162,8 @@ def _payload_reader(
         try:
             return contract.body(payload)
         except ValueError as error:
-            column = next((columns[name] for name in columns if name in str(error)), "-")
+            said = str(error)
+            column = next((columns[name] for name in columns if re.search(rf"\b{name}\b", said)), "-")
             raise _RowError(column, f"{event_type}: {error}") from error
 
     return read

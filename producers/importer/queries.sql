@@ -7,7 +7,9 @@ ON CONFLICT (tenant_id, import_id) DO NOTHING
 -- name: known
 SELECT
     EXISTS (SELECT FROM platform.tenant WHERE tenant_id = %(tenant)s),
-    EXISTS (SELECT FROM platform.product WHERE product = %(product)s)
+    EXISTS (SELECT FROM platform.product WHERE product = %(product)s),
+    payload_limit
+FROM platform.installation
 
 -- name: state
 SELECT product, first_started_at, rows_done, rows_total, sorted_from, digest

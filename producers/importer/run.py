@@ -71,7 +71,8 @@ def import_log(
 
     `conn` is an owner's, idle; every batch is a transaction of its own. Raises `SpecError` and
     `InvalidLogError` before anything is written, `ImportRefusedError` for an unknown tenant or product,
-    for a log that changed under its id and when another process is at the same import.
+    for a payload over the installation's limit, for a log that changed under its id and when another
+    process is at the same import.
     """
     started = time.monotonic()
     pace = pace or Pace(None)
@@ -118,13 +119,14 @@ class _Import:
         product = {"product": self._spec.product}
         with self._conn.transaction():
             row = self._conn.execute(_queries["known"], self._key | product).fetchone()
-            tenant_known, product_known = row or (False, False)
+            tenant_known, product_known, limit = row or (False, False, 0)
             if not tenant_known:
                 raise ImportRefusedError(f"tenant {self._spec.tenant!r} is unknown; create it first")
             if not product_known:
                 raise ImportRefusedError(
                     f"product {self._spec.product!r} is not registered; run `tellonce migrate`"
                 )
+            self._refuse_oversized(limit)
             self._conn.execute(_queries["begin"], self._key | product)
         state = self.state()
         total = state.rows_total or 0
@@ -135,6 +137,14 @@ class _Import:
                 "a log may grow at its end, not change; give this one an --id of its own"
             )
         return state
+
+    def _refuse_oversized(self, limit: int) -> None:
+        for event in self._events:
+            if len(event.body) > limit:
+                raise ImportRefusedError(
+                    f"{event.event_type} of {event.subject} at {event.occurred_at.isoformat()} has a payload of "
+                    f"{len(event.body)} bytes, this installation admits {limit}: import fewer of its fields"
+                )
 
     def state(self) -> _State:
         with self._conn.transaction():

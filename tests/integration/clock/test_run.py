@@ -122,7 +122,9 @@ def test_several_clocks_at_once(database: Database, start: Callable[[str], Runni
 
 
 def test_a_database_of_another_version_ends_it(database: Database) -> None:
-    database.run("DELETE FROM platform.schema_migration WHERE version = 9")
+    database.run(
+        "DELETE FROM platform.schema_migration WHERE version = (SELECT max(version) FROM platform.schema_migration)"
+    )
     settings = Settings(database_url=SecretStr(database.consumer_dsn), kafka_bootstrap="127.0.0.1:1")
     process = ClockProcess(settings, stop=threading.Event(), options=QUICK)
     with pytest.raises(SchemaVersionError, match="tellonce migrate"):

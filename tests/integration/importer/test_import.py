@@ -170,6 +170,16 @@ def test_a_bad_row_anywhere_and_nothing_is_written(
     assert owner.execute("SELECT FROM platform.import WHERE tenant_id = %s", [tenant]).fetchall() == []
 
 
+def test_a_payload_over_the_limit_anywhere_and_nothing_is_written(
+    owner: Connection[Any], write_log: WriteLog, tenant: str
+) -> None:
+    path = write_log([*rows_of(60), f"lead-1,2,2011-10-01,{'€' * 100_000}"])
+    with pytest.raises(ImportRefusedError, match=r"phone_verified of lead-1 at 2011-10-01T.* admits 262144"):
+        bring(owner, path, tenant)
+    assert outbox(owner, tenant) == []
+    assert owner.execute("SELECT FROM platform.import WHERE tenant_id = %s", [tenant]).fetchall() == []
+
+
 def test_an_unknown_tenant_or_product_is_refused(
     owner: Connection[Any], write_log: WriteLog, tenant: str
 ) -> None:

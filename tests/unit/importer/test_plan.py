@@ -17,11 +17,15 @@ from producers.importer.spec import ImportSpec, SpecError
 class Handled:
     """A contract with a required number and an optional remark."""
 
-    fields: Mapping[str, object] = {"amount": "int", "remark": ["null", "string"]}
+    fields: Mapping[str, object] = {
+        "amount": "int",
+        "remark": ["null", "string"],
+        "mount": ["null", "string"],
+    }
 
     def body(self, payload: Mapping[str, object]) -> bytes:
-        if not isinstance(payload.get("amount"), int):
-            raise ValueError("field amount: expected int, got nothing")  # noqa: TRY004 as codecs do
+        if not payload.get("amount"):
+            raise ValueError("field amount: expected int, got nothing")
         return json.dumps(payload).encode()
 
 
@@ -85,6 +89,7 @@ def test_one_type_may_stand_for_every_row(tmp_path: Path) -> None:
     [
         (",1,2011-10-01,1,", ":2:Case: ", "every row needs one"),
         ("a:b,1,2011-10-01,1,", ":2:Case: ", "no ':'"),
+        ("a\0b,1,2011-10-01,1,", ":2:Case: ", "no NUL"),
         (f"{'x' * 129},1,2011-10-01,1,", ":2:Case: ", "at most 128"),
         ("c1,9,2011-10-01,1,", ":2:Activity: ", "add 9=<event type>"),
         ("c1,1,first of May,1,", ":2:At: ", "is not a time"),
@@ -104,6 +109,11 @@ def test_a_bad_row_says_file_line_column_and_how_to_mend_it(
 def test_what_the_contract_refuses_is_told_of_the_column(tmp_path: Path) -> None:
     with pytest.raises(InvalidLogError, match=r":2:-: worklog.handled: field amount"):
         planned(tmp_path, "c1,1,2011-10-01,,\n", fields={"remark": "Note"})
+
+
+def test_the_column_is_that_of_the_whole_field_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidLogError, match=r":2:Amount: worklog.handled: field amount"):
+        planned(tmp_path, "c1,1,2011-10-01,0,\n", fields={"mount": "Note", "amount": "Amount"})
 
 
 def test_many_problems_are_cut_and_counted(tmp_path: Path) -> None:
