@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag
+from pydantic import Discriminator, Field, StringConstraints, Tag
+
+from schemas.products.part import Part
 
 PAYLOAD_PREFIX = "payload."
 
@@ -22,17 +24,13 @@ class Channel(StrEnum):
     CHAT = "chat"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Users(_Frozen):
+class Users(Part):
     """These users, by id."""
 
     users: tuple[Annotated[str, Field(pattern=r"^[^:]{1,128}$")], ...] = Field(min_length=1)
 
 
-class Addresses(_Frozen):
+class Addresses(Part):
     """These addresses: e-mail, telephone number, channel name; they need no user."""
 
     addresses: tuple[Annotated[str, Field(min_length=1, max_length=320)], ...] = Field(min_length=1)
@@ -63,7 +61,7 @@ Who = Annotated[
 ]
 
 
-class Audience(_Frozen):
+class Audience(Part):
     """One group of people and the channels they are told on, as far as each wants and can be reached."""
 
     who: Who

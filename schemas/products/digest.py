@@ -6,9 +6,9 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from schemas.durations import parse_duration
+from schemas.products.part import Duration, Part
 
 SHORTEST = timedelta(seconds=10)
 """A window closes 2 s after its end; shorter than this it would collect nothing."""
@@ -24,12 +24,10 @@ class Weekday(StrEnum):
     SUNDAY = "sunday"
 
 
-class Digest(BaseModel):
+class Digest(Part):
     """The default of a kind on a channel; a person may lengthen, shorten or switch it off."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    every: Annotated[timedelta, BeforeValidator(parse_duration)] | None = None
+    every: Duration | None = None
     at: Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] | None = None
     """Wall time, such as "09:00"; quote it in YAML."""
     on: Weekday | None = None

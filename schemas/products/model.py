@@ -12,15 +12,14 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from schemas.durations import parse_duration
 from schemas.products.audience import Audience, Channel
 from schemas.products.digest import Digest
+from schemas.products.part import Duration, Part
 
 ZERO = timedelta(0)
 
-Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 QualifiedName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*\.[a-z][a-z0-9_]{0,79}$")]
 """`<product>.<name>`: what events and kinds are called everywhere."""
 SchemaVersion = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*\.[a-z][a-z0-9_]{0,79}@[1-9][0-9]{0,4}$")]
@@ -46,12 +45,6 @@ class Role(StrEnum):
     """Fires the kinds that name it in `on`; cancels nothing."""
     RULE_INPUT = "rule_input"
     """Has a schema and no other role: rules may read it."""
-
-
-class Part(BaseModel):
-    """Base of everything in a product: frozen, and a key that nobody reads is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Step(Part):
