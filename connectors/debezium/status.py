@@ -7,11 +7,11 @@ from typing import Any
 
 from psycopg import Connection
 
-from connectors.debezium.client import ConnectClient, ConnectorStatus, UnknownConnector
+from connectors.debezium.client import ConnectClient, ConnectorStatus
 from connectors.debezium.config import PUBLICATION
-from connectors.debezium.diagnose import Alarm, Observed, diagnose, needs_stored_position
+from connectors.debezium.diagnose import Alarm, diagnose
 from connectors.debezium.slot import Slot, read_slot, read_stream
-from connectors.debezium.supervise import Watched, stored_position
+from connectors.debezium.supervise import Watched, observe
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,6 @@ def read_status(
     which = watched or Watched()
     slot = read_slot(conn, which.slot)
     stream = read_stream(conn, PUBLICATION)
-    stored = None
-    status: ConnectorStatus | None
-    try:
-        status = connect.status(which.connector)
-        if needs_stored_position(status, slot):
-            stored = stored_position(connect, which.connector)
-    except UnknownConnector:
-        status = None
-    found = diagnose(Observed(status, slot, stored, age_s=0.0, is_published=stream.is_published))
-    return CaptureStatus(status, slot, tuple(sorted(found.alarms)), found.cause)
+    seen = observe(connect, which.connector, slot, stream, age_s=0.0)  # a single look knows of no age
+    found = diagnose(seen)
+    return CaptureStatus(seen.status, slot, tuple(sorted(found.alarms)), found.cause)

@@ -10,7 +10,7 @@ from typing import Any, Final, assert_never
 from psycopg import Connection, Error
 
 from connectors.debezium.backoff import Backoff
-from connectors.debezium.client import ConnectClient, ConnectError, ConnectorStatus, UnknownConnector
+from connectors.debezium.client import ConnectClient, ConnectError, UnknownConnector
 from connectors.debezium.config import NAME, PUBLICATION, SLOT
 from connectors.debezium.diagnose import (
     LOSSES,
@@ -106,7 +106,7 @@ class Supervisor:
         self._metrics.show_slot(slot)
         self._metrics.age.set(age)
         try:
-            seen = self._observe(slot, stream, age)
+            seen = observe(self._connect, self._watched.connector, slot, stream, age)
         except (
             ConnectError
         ) as away:  # one that refuses us too: whoever mends it must hear of it, and we go on
@@ -128,18 +128,6 @@ class Supervisor:
         self._metrics.age.set(float("nan"))
         self._backoff.trouble()
         self._alarms.show(frozenset({Alarm.DATABASE_AWAY}), time.monotonic(), why)
-
-    def _observe(self, slot: Slot | None, stream: Stream, age: float) -> Observed:
-        name = self._watched.connector
-        status: ConnectorStatus | None
-        stored = None
-        try:
-            status = self._connect.status(name)
-            if needs_stored_position(status, slot):
-                stored = stored_position(self._connect, name)
-        except UnknownConnector:
-            status = None
-        return Observed(status, slot, stored, age, stream.is_published)
 
     def _act(self, conn: Connection[Any], found: Diagnosis, now: float) -> None:
         if found.remedy is Remedy.NOTHING:
@@ -176,6 +164,18 @@ class Supervisor:
                 return
             case _:
                 assert_never(found.remedy)
+
+
+def observe(connect: ConnectClient, name: str, slot: Slot | None, stream: Stream, age_s: float) -> Observed:
+    """Read the connector beside a slot that was read before it. Raises ConnectError."""
+    stored = None
+    try:
+        status = connect.status(name)
+        if needs_stored_position(status, slot):
+            stored = stored_position(connect, name)
+    except UnknownConnector:
+        return Observed(None, slot, stored, age_s, stream.is_published)
+    return Observed(status, slot, stored, age_s, stream.is_published)
 
 
 def stored_position(connect: ConnectClient, name: str) -> int | None:
