@@ -122,6 +122,9 @@ REFUSALS = [
     ("TO009", "event_type has 1 to 128", {"event_type": "x" * 129}),
     ("TO009", "event_type has 1 to 128", {"event_type": ""}),
     ("TO009", "not an instant", {"occurred_at": "infinity"}),
+    ("TO009", "outside the years 1 to 9999", {"occurred_at": "58794-06-01T00:00:00Z"}),
+    ("TO009", "outside the years 1 to 9999", {"occurred_at": "9999-12-31T23:30:00-01"}),
+    ("TO009", "outside the years 1 to 9999", {"occurred_at": "0044-03-15T12:00:00Z BC"}),
 ]
 
 
@@ -132,6 +135,11 @@ def test_refused_with_a_clear_error(door: Door, code: str, message: str, given: 
 
 def test_an_id_older_than_the_horizon_is_refused(door: Door, domain: Conn) -> None:
     refused("TO005", "before the horizon", door, event_id=new_id(domain, "-15 days"))
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "10000-01-01T00:00:00+02"])
+def test_whatever_rfc_3339_can_say_is_an_instant(door: Door, at: str) -> None:
+    door(occurred_at=at)
 
 
 def test_a_payload_up_to_the_limit_is_admitted(door: Door) -> None:
