@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NewType, NoReturn
+from typing import NamedTuple, NewType, NoReturn
 
 from schemas.codec import BodyError
 from schemas.names import did_you_mean
@@ -40,9 +40,11 @@ _TENANT = re.compile(rb"[a-z0-9-]{1,40}").fullmatch
 _SUBJECT = re.compile(r"[^:]{1,128}", re.DOTALL).fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A fact. Times are aware and in UTC; the payload has Python values, whatever form the body had."""
+class Event(NamedTuple):
+    """A fact. Times are aware and in UTC; the payload has Python values, whatever form the body had.
+
+    A named tuple, as what is made per record is throughout: a frozen dataclass takes four times as long to make.
+    """
 
     event_id: EventId
     tenant_id: TenantId

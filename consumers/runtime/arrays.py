@@ -19,7 +19,10 @@ def text_array(values: Sequence[str]) -> str:
 
 def nullable_array(values: Sequence[str | None]) -> str:
     """The same with None as NULL."""
-    return "{" + ",".join("NULL" if value is None else f'"{_escaped(value)}"' for value in values) + "}"
+    joined = ",".join(["NULL" if value is None else f'"{value}"' for value in values])
+    if "\\" in joined or joined.count('"') != 2 * (len(values) - values.count(None)):
+        joined = ",".join(["NULL" if value is None else f'"{_escaped(value)}"' for value in values])
+    return f"{{{joined}}}"
 
 
 def _escaped(value: str) -> str:

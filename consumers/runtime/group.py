@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from consumers.runtime.tx import Tx
 from schemas.envelope import Event
 from schemas.states import DecisionOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What became of one event in one group: the line that `tellonce why` shows.
 
     `nudge_id` is the nudge that the event made, `cancelled_nudge_id` the one that it cancelled.

@@ -1,6 +1,6 @@
 """The loop: one batch after the other, while not stopping.
 
-Single-threaded on purpose. Rebalances happen inside `poll`, between batches, so nothing is in flight when a
+Single-threaded on purpose. Rebalances happen inside `poll`, when nothing is in hand, so nothing is in flight when a
 partition goes; a stop is a flag that a signal sets. Everything that can go wrong ends in one of the verdicts
 of `errors`.
 """
@@ -25,11 +25,14 @@ from consumers.runtime.database import Database, Weather
 from consumers.runtime.errors import DecideError, Kind, RowCountMismatch, classify
 from consumers.runtime.fence import Fenced, Moved
 from consumers.runtime.group import DecisionsT, StateT
+from consumers.runtime.in_hand import InHand
 from consumers.runtime.metrics import RuntimeMetrics
 from consumers.runtime.records import Dead, Read, Record
 
 BATCH_LIMIT = 2_000
 """Per-batch costs are spread thin by then; more only lengthens locks and the work lost to a conflict."""
+POLL_LIMIT = 3 * BATCH_LIMIT
+"""How much is taken at once when there is a backlog: all but the first batch is decoded while Postgres works."""
 POLL_S = 0.2
 """How soon a stop is noticed by an idle process."""
 ABSENT_AFTER_S = 5.0
@@ -66,6 +69,7 @@ class Loop(Generic[StateT, DecisionsT]):
         self._positions = Positions()
         self._topics = assignment.described(admin, specs)
         self._broker = Weather("the broker", stopping)
+        self._in_hand = InHand(transaction.read, [], BATCH_LIMIT)
         self.last_progress = time.monotonic()
 
     @property
@@ -85,10 +89,18 @@ class Loop(Generic[StateT, DecisionsT]):
             self.run_once(POLL_S)
 
     def run_once(self, timeout_s: float) -> int:
-        """One batch, or nothing after `timeout_s`; returns how many records it committed."""
+        """What there is, or nothing after `timeout_s`; returns how many records it committed."""
         records = self._poll(timeout_s)
+        arrived = time.time()
+        self._in_hand = InHand(self._transaction.read, records, BATCH_LIMIT)
+        count = 0
+        while batch := self._in_hand.take():
+            self.last_progress = time.monotonic()
+            count += self._commit(batch, arrived)
+            if self._stopping():
+                break  # what is still in hand is read again by whoever comes next
         self.last_progress = time.monotonic()
-        return self._commit(records) if records else 0
+        return count
 
     # -- Kafka ---------------------------------------------------------------------------------------
 
@@ -100,7 +112,7 @@ class Loop(Generic[StateT, DecisionsT]):
             first = self._consumer.poll(timeout_s)
             if first is None:
                 return []
-            messages = [first, *self._consumer.consume(BATCH_LIMIT - 1, timeout=0)]
+            messages = [first, *self._consumer.consume(POLL_LIMIT - 1, timeout=0)]
         except KafkaException as error:
             if classify(error) is Kind.FATAL:
                 raise
@@ -116,10 +128,14 @@ class Loop(Generic[StateT, DecisionsT]):
                 self._on_error(message, error)
                 continue
             record = Record.of(message)
-            held = self._positions.get(record.topic, record.partition)
-            if held is not None and record.offset >= held[1]:
+            if self._is_next(record):
                 records.append(record)
         return records
+
+    def _is_next(self, record: Record) -> bool:
+        """Whether it is of a partition that is ours, at its position or beyond."""
+        held = self._positions.get(record.topic, record.partition)
+        return held is not None and record.offset >= held[1]
 
     def _on_error(self, message: Message, error: KafkaError) -> None:
         topic, partition = message.topic(), message.partition()
@@ -177,7 +193,7 @@ class Loop(Generic[StateT, DecisionsT]):
         _log.info("assigned", group=self._group, partitions=len(found))
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Nothing is in flight between batches, so there is nothing to drain."""
+        """Nothing is in hand during a poll, so there is nothing to drain."""
         self._positions.release([(place.topic, place.partition) for place in partitions])
         consumer.incremental_unassign(partitions)
         self._metrics.assigned(len(self._positions))
@@ -195,10 +211,8 @@ class Loop(Generic[StateT, DecisionsT]):
 
     # -- Postgres ------------------------------------------------------------------------------------
 
-    def _commit(self, records: Sequence[Record]) -> int:
+    def _commit(self, batch: Sequence[Read | Dead], arrived: float) -> int:
         """Commit these records, whatever it takes short of skipping one. Returns how many counted."""
-        batch = self._transaction.read(records)
-        arrived = time.time()
         for item in batch:
             if isinstance(item, Read):
                 self._metrics.captured(arrived - item.event.recorded_at.timestamp())
@@ -215,6 +229,7 @@ class Loop(Generic[StateT, DecisionsT]):
                     expected,
                     singly=poisoned >= 2,
                     give_up_absent=began > give_up_at,
+                    meanwhile=self._in_hand.decode,
                 )
             except Fenced as fenced:
                 self._metrics.retried("fenced")
@@ -265,14 +280,13 @@ class Loop(Generic[StateT, DecisionsT]):
             self._positions.hold(behind)
             self._metrics.rewound("database_behind")
             self._go_to(assignment.as_offsets(behind))
-        rest: list[Read | Dead] = []
         gone = {(place.topic, place.partition) for place in moved.behind}
-        for item in batch:
-            place = (item.record.topic, item.record.partition)
-            held = self._positions.get(*place)
-            if place not in gone and held is not None and item.record.offset >= held[1]:
-                rest.append(item)
-        return rest
+
+        def still_next(record: Record) -> bool:
+            return (record.topic, record.partition) not in gone and self._is_next(record)
+
+        self._in_hand.keep(still_next)
+        return [item for item in batch if still_next(item.record)]
 
     def _committed(self, committed: Committed, records: int, seconds: float) -> None:
         self._positions.hold(committed.positions)

@@ -45,8 +45,7 @@ class Dead:
     event_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """A record that decoded."""
 
     record: Record

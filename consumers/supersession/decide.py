@@ -8,7 +8,7 @@ reminder after the later nudge was already sent: we compare with the furthest st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, assert_never
 
@@ -26,8 +26,7 @@ class LeadKey(NamedTuple):
     subject_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(NamedTuple):
     """A lead's journey as loaded and locked for this batch, or as left by the batch's earlier events.
 
     `reached` holds the names of the steps of this epoch, in the order they were reached; their rank is
@@ -43,8 +42,7 @@ class Lead:
 NEW = Lead()
 
 
-@dataclass(frozen=True, slots=True)
-class Nudge:
+class Nudge(NamedTuple):
     """A nudge to insert, in the state that the whole batch leaves it in."""
 
     nudge_id: str
@@ -59,8 +57,7 @@ class Nudge:
     reason: NudgeReason | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cancellation:
+class Cancellation(NamedTuple):
     """A nudge that was live before this batch, and why it no longer is."""
 
     nudge_id: str
@@ -119,7 +116,7 @@ def _reach(product: Product, batch: Superseded, key: LeadKey, lead: Lead, event:
     step = journey.step(event.event_type)
     if not journey.is_further(step.on, lead.reached):
         return Decision(event, DecisionOutcome.DROPPED, DropReason.NOT_FURTHER)
-    advanced = replace(lead, reached=(*lead.reached, step.on))
+    advanced = Lead((*lead.reached, step.on), lead.epoch_began_at, lead.ended_at)
     if step.retired:
         return _tear_down(batch, key, lead, advanced, event, DecisionOutcome.ADVANCED, NudgeReason.SUPERSEDED)
     if step.is_immediate:
@@ -129,12 +126,12 @@ def _reach(product: Product, batch: Superseded, key: LeadKey, lead: Lead, event:
     nudge = _nudge(step, key, event)
     _cancel_live(batch, key, lead, event, nudge.nudge_id, NudgeReason.SUPERSEDED)
     batch.armed[nudge.nudge_id] = nudge
-    batch.leads[key] = replace(advanced, live=nudge.nudge_id)
+    batch.leads[key] = advanced._replace(live=nudge.nudge_id)
     return Decision(event, DecisionOutcome.SCHEDULED, None, nudge.nudge_id, lead.live)
 
 
 def _end(batch: Superseded, key: LeadKey, lead: Lead, event: Event) -> Decision:
-    ended = replace(lead, ended_at=event.occurred_at)
+    ended = Lead(lead.reached, lead.epoch_began_at, event.occurred_at)
     return _tear_down(batch, key, lead, ended, event, DecisionOutcome.ENDED, NudgeReason.ENDED)
 
 
@@ -153,9 +150,9 @@ def _tear_down(
     outcome: DecisionOutcome,
     reason: NudgeReason,
 ) -> Decision:
-    """Cancel the live nudge without a successor and leave the lead as `after`."""
+    """Cancel the live nudge without a successor and leave the lead as `after`, where nothing is live."""
     _cancel_live(batch, key, lead, event, None, reason)
-    batch.leads[key] = replace(after, live=None)
+    batch.leads[key] = after
     return Decision(event, outcome, None, None, lead.live)
 
 
@@ -165,8 +162,7 @@ def _cancel_live(
     if lead.live is None:
         return
     if born_here := batch.armed.get(lead.live):
-        batch.armed[lead.live] = replace(
-            born_here,
+        batch.armed[lead.live] = born_here._replace(
             state=NudgeState.CANCELLED,
             superseded_by=successor,
             cancelled_by=event.event_id,
