@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic
 
 import psycopg
@@ -69,7 +69,7 @@ class Loop(Generic[StateT, DecisionsT]):
         self._positions = Positions()
         self._topics = assignment.described(admin, specs)
         self._broker = Weather("the broker", stopping)
-        self._in_hand = InHand(transaction.read, [], BATCH_LIMIT)
+        self._in_hand: InHand[Message] = InHand(self._read, [], BATCH_LIMIT)
         self.last_progress = time.monotonic()
 
     @property
@@ -90,9 +90,9 @@ class Loop(Generic[StateT, DecisionsT]):
 
     def run_once(self, timeout_s: float) -> int:
         """What there is, or nothing after `timeout_s`; returns how many records it committed."""
-        records = self._poll(timeout_s)
+        messages = self._poll(timeout_s)
         arrived = time.time()
-        self._in_hand = InHand(self._transaction.read, records, BATCH_LIMIT)
+        self._in_hand = InHand(self._read, messages, BATCH_LIMIT)
         count = 0
         while batch := self._in_hand.take():
             self.last_progress = time.monotonic()
@@ -104,10 +104,8 @@ class Loop(Generic[StateT, DecisionsT]):
 
     # -- Kafka ---------------------------------------------------------------------------------------
 
-    def _poll(self, timeout_s: float) -> list[Record]:
-        """The first record there is and what is already here behind it; only of partitions that are ours, and
-        only what continues our position.
-        """
+    def _poll(self, timeout_s: float) -> list[Message]:
+        """The first record there is and what is already here behind it."""
         try:
             first = self._consumer.poll(timeout_s)
             if first is None:
@@ -118,32 +116,41 @@ class Loop(Generic[StateT, DecisionsT]):
                 raise
             self._broker.wait(error)
             return []
-        return self._ours(messages)
+        return self._sound(messages)
 
-    def _ours(self, messages: Iterable[Message]) -> list[Record]:
-        records: list[Record] = []
+    def _sound(self, messages: Sequence[Message]) -> list[Message]:
+        """What is a record. Those before an error that set their partition's position elsewhere do not follow on
+        it any more: what counts of them is read again.
+        """
+        sound: list[Message] = []
         for message in messages:
             error = message.error()
-            if error is not None:
-                self._on_error(message, error)
-                continue
-            record = Record.of(message)
-            if self._is_next(record):
-                records.append(record)
-        return records
+            if error is None:
+                sound.append(message)
+            elif self._on_error(message, error):
+                place = message.topic(), message.partition()
+                sound = [before for before in sound if (before.topic(), before.partition()) != place]
+        return sound
+
+    def _read(self, messages: Sequence[Message]) -> list[Read | Dead]:
+        """Decode the records of partitions that are ours, and of those what continues our position."""
+        return self._transaction.read(
+            [record for record in map(Record.of, messages) if self._is_next(record)]
+        )
 
     def _is_next(self, record: Record) -> bool:
         """Whether it is of a partition that is ours, at its position or beyond."""
         held = self._positions.get(record.topic, record.partition)
         return held is not None and record.offset >= held[1]
 
-    def _on_error(self, message: Message, error: KafkaError) -> None:
+    def _on_error(self, message: Message, error: KafkaError) -> bool:
+        """Whether the partition's position was set elsewhere because of it."""
         topic, partition = message.topic(), message.partition()
         if error.fatal():
             raise KafkaException(error)
         if topic is None or partition is None:
             _log.warning("kafka_error", detail=error.str())
-            return
+            return False
         if error.code() in (
             KafkaError._AUTO_OFFSET_RESET,
             KafkaError.OFFSET_OUT_OF_RANGE,
@@ -152,8 +159,9 @@ class Loop(Generic[StateT, DecisionsT]):
             KafkaError._UNKNOWN_PARTITION,
         ):
             self._find_again(topic, partition)
-        else:
-            _log.warning("kafka_error", detail=f"{topic}[{partition}]: {error.str()}")
+            return True
+        _log.warning("kafka_error", detail=f"{topic}[{partition}]: {error.str()}")
+        return False
 
     def _find_again(self, topic: str, partition: int) -> None:
         """The position is not in the log. Either the topic was made anew, and its new id has a beginning of
@@ -229,7 +237,7 @@ class Loop(Generic[StateT, DecisionsT]):
                     expected,
                     singly=poisoned >= 2,
                     give_up_absent=began > give_up_at,
-                    meanwhile=self._in_hand.decode,
+                    meanwhile=self._in_hand.read_ahead,
                 )
             except Fenced as fenced:
                 self._metrics.retried("fenced")
