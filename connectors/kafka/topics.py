@@ -28,10 +28,10 @@ PARTITIONS: Final = 12
 """Divides evenly among 1, 2, 3, 4, 6 and 12 processes of a group."""
 
 HORIZON: Final = timedelta(days=14)
-"""How far back records are decided again; outbox and decisions are kept for as long."""
+"""How far back records are decided again, unless the installation says otherwise; outbox and decisions are kept for as
+long."""
 SLACK: Final = timedelta(days=2)
 """A record outlives its outbox row: its partitions are whole days, and upkeep may run late."""
-RETENTION: Final = HORIZON + SLACK
 
 RECORD_MAX_BYTES: Final = 9 * 1024 * 1024
 """The largest payload an installation may allow, 8 MiB, with its headers: a record that the
@@ -53,7 +53,7 @@ class TopicSpec:
 
     name: str
     partitions: int = PARTITIONS
-    retention: timedelta = RETENTION
+    retention: timedelta = HORIZON + SLACK
 
     @property
     def config(self) -> Mapping[str, str]:
@@ -108,11 +108,13 @@ class PartitionCountChanged(Exception):  # noqa: N818 the name says what happene
         )
 
 
-def topics_for(products: Iterable[str]) -> list[TopicSpec]:
-    """Every topic that these products and the channels need, sorted by name."""
+def topics_for(products: Iterable[str], horizon: timedelta = HORIZON) -> list[TopicSpec]:
+    """Every topic that these products and the channels need, sorted by name, kept for as long as the installation's
+    `horizon` needs.
+    """
     of_products = (f"{stage}.{product}" for product in products for stage in ("events", "timers"))
     names = {*of_products, *(f"deliveries.{channel}" for channel in CHANNELS)}
-    return [TopicSpec(name) for name in sorted(names)]
+    return [TopicSpec(name, retention=horizon + SLACK) for name in sorted(names)]
 
 
 def topic_ids(admin: AdminClient, names: Collection[str]) -> dict[str, TopicMeta]:

@@ -32,7 +32,7 @@ from consumers.runtime.triage import (
     uuid_or_none,
 )
 from consumers.runtime.tx import Answer, Tx
-from schemas.envelope import Event
+from schemas.envelope import PAYLOAD_LIMIT, Event
 from schemas.products.catalogue import Catalogue
 from schemas.products.model import UnknownStepError
 from schemas.states import DeadReason
@@ -66,14 +66,21 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
     Not thread-safe: one per connection, one connection per process and group.
     """
 
-    def __init__(self, group: Group[StateT, DecisionsT], catalogue: Catalogue, horizon: timedelta) -> None:
+    def __init__(
+        self,
+        group: Group[StateT, DecisionsT],
+        catalogue: Catalogue,
+        horizon: timedelta,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
         self._group = group
         self._catalogue = catalogue
         self._horizon = horizon
+        self._payload_limit = payload_limit
 
     def read(self, records: Iterable[Record]) -> list[Read | Dead]:
         """Decode a batch, once, before any transaction."""
-        return [read(record, self._catalogue) for record in records]
+        return [read(record, self._catalogue, self._payload_limit) for record in records]
 
     def commit(
         self,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from connectors.logging import get_logger
-from connectors.postgres.pool import connect, describe
+from connectors.postgres.pool import connect, describe, parse
 from consumers.runtime.errors import EXIT_TEMPFAIL, Kind, StopRunning, classify
 
 AWAY_LIMIT_S = 30.0
@@ -76,7 +76,8 @@ class Database:
         """The open connection; opens one if there is none. Raises psycopg.OperationalError when it is away."""
         if self._conn is None or self._conn.closed or self._conn.broken:
             self.close()
-            dsn = psycopg.conninfo.make_conninfo(self._dsn, options=_PLANS)
+            given = parse(self._dsn).get("options") or ""
+            dsn = psycopg.conninfo.make_conninfo(self._dsn, options=f"{_PLANS} {given}".strip())
             self._conn = connect(dsn, self._name, autocommit=True)
             self._conn.prepare_threshold = 1
         return self._conn

@@ -51,10 +51,10 @@ def run(
     database = Database(settings.database_url.get_secret_value(), f"tellonce-{group.name}", stopping.is_set)
     admin = admin_client(settings)
     specs = [TopicSpec(name) for name in group.topics]
-    horizon = database.patiently(lambda conn: _subscribe(conn, group))
+    horizon, payload_limit = database.patiently(lambda conn: _subscribe(conn, group))
     consumer = Consumer(consumer_config(settings, group.name))
     try:
-        transaction = BatchTransaction(group, catalogue, horizon)
+        transaction = BatchTransaction(group, catalogue, horizon, payload_limit)
         loop = Loop(consumer, admin, specs, group.name, transaction, database, metrics, stopping.is_set)
         server = telemetry.serve(
             settings.metrics_host, settings.metrics_port, registry, lambda: _health(loop, group.name)
@@ -71,16 +71,16 @@ def run(
         _log.info("stopped", group=group.name)
 
 
-def _subscribe(conn: psycopg.Connection[Any], group: Group[StateT, DecisionsT]) -> timedelta:
-    """Check the schema's version, say what this group must decide, and learn the horizon."""
+def _subscribe(conn: psycopg.Connection[Any], group: Group[StateT, DecisionsT]) -> tuple[timedelta, int]:
+    """Check the schema's version, say what this group must decide, and learn the horizon and the payload's limit."""
     verify(conn)
     conn.execute(
         QUERIES["subscribe"], {"group": group.name, "topics": list(group.topics), "now": clock.now(conn)}
     )
-    row = conn.execute(QUERIES["horizon"]).fetchone()
+    row = conn.execute(QUERIES["installation"]).fetchone()
     assert row is not None  # migrations write the installation's row
-    horizon: timedelta = row[0]
-    return horizon
+    horizon, payload_limit = row
+    return horizon, payload_limit
 
 
 def _collect_rarely() -> None:

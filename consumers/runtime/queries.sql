@@ -37,8 +37,8 @@ SELECT %(group)s, topic, %(now)s
  ORDER BY topic
     ON CONFLICT (group_name, topic) DO NOTHING;
 
--- name: horizon
-SELECT horizon FROM platform.installation;
+-- name: installation
+SELECT horizon, payload_limit FROM platform.installation;
 
 -- name: lock_progress
 SELECT progress.topic_id, progress.partition, progress.next_offset

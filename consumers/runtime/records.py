@@ -52,10 +52,17 @@ class Read(NamedTuple):
     event: Event
 
 
-def read(record: Record, catalogue: Catalogue) -> Read | Dead:
+def read(record: Record, catalogue: Catalogue, payload_limit: int) -> Read | Dead:
     """Decode one record. What cannot be decoded is data too: it becomes a dead letter, never an exception."""
     try:
-        event = decode(record.topic, record.key, record.headers, record.value, catalogue=catalogue)
+        event = decode(
+            record.topic,
+            record.key,
+            record.headers,
+            record.value,
+            catalogue=catalogue,
+            payload_limit=payload_limit,
+        )
     except ContractError as error:
         identity = error.partial
         return Dead(

@@ -14,7 +14,6 @@ from connectors.debezium.client import ConnectClient, ConnectorStatus, State
 from connectors.debezium.config import NAME, ConnectorConfig
 from connectors.debezium.diagnose import Alarm
 from connectors.debezium.status import CaptureStatus, read_status
-from connectors.kafka.topics import topics_for
 from deploy.cli import session
 from deploy.cli.alarms import in_words
 from deploy.cli.exits import Exit
@@ -50,7 +49,7 @@ def apply(
         config = ConnectorConfig.from_settings(given)
     except ValueError as error:
         raise NotConfigured(str(error)) from error
-    topics = topics_for(session.catalogue().products)
+    topics = session.topics()
     with session.connect_client() as connect:
         outcome = apply_connector(connect, session.kafka_admin(), config, topics)
         for name in outcome.topics.created:

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from connectors.debezium.status import read_status
-from connectors.kafka.offsets import TopicOffsets, end_offsets
+from connectors.kafka.offsets import TopicOffsets, begin_offsets, end_offsets
 from connectors.postgres import clock
 from connectors.postgres.sql import load
 from deploy.cli import session
@@ -150,22 +150,30 @@ def _lag(found: Overview) -> None:
             (group, topic_id, partition): position
             for group, topic_id, partition, position in conn.execute(QUERIES.progress).fetchall()
         }
-    ends = end_offsets(session.kafka_admin(), {topic for topics in owed.values() for topic in topics})
-    found.lag = [Lag(group, topics, behind(group, topics, ends, progress)) for group, topics in owed.items()]
-    missing = sorted({topic for topics in owed.values() for topic in topics} - ends.keys())
+    admin, wanted = session.kafka_admin(), {topic for topics in owed.values() for topic in topics}
+    begins, ends = begin_offsets(admin, wanted), end_offsets(admin, wanted)
+    found.lag = [
+        Lag(group, topics, behind(group, topics, begins, ends, progress)) for group, topics in owed.items()
+    ]
+    missing = sorted(wanted - ends.keys())
     found.problems += [f"topic {topic} is missing" for topic in missing]
 
 
 def behind(
     group: str,
     topics: list[str],
+    begins: Mapping[str, TopicOffsets],
     ends: Mapping[str, TopicOffsets],
     progress: Mapping[tuple[str, str, int], int],
 ) -> int:
-    """Records between a group's positions and its topics' ends; it has read nothing where it has no position."""
+    """Records between a group's positions and its topics' ends.
+
+    Where it has no position it has read nothing of what retention has left.
+    """
     return sum(
-        max(0, end - progress.get((group, ends[topic].topic_id, partition), 0))
+        max(0, end - progress.get((group, ends[topic].topic_id, partition), begin.get(partition, 0)))
         for topic in topics
         if topic in ends
+        for begin in [begins[topic].partitions if topic in begins else {}]
         for partition, end in ends[topic].partitions.items()
     )

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from connectors.debezium.client import ConnectClient
 from connectors.kafka.clients import admin_client
+from connectors.kafka.topics import TopicSpec, topics_for
 from connectors.postgres import pool
 from connectors.postgres.migrate import verify
 from connectors.registry import load_catalogue
@@ -87,6 +88,14 @@ def kafka_admin() -> AdminClient:
     admin = admin_client(given)
     admin.list_topics(timeout=BROKER_ANSWERS_WITHIN_S)
     return admin
+
+
+def topics() -> list[TopicSpec]:
+    """The topics that this installation needs: its products', kept for as long as its horizon asks."""
+    with reader() as conn:
+        row = conn.execute("SELECT horizon FROM platform.installation").fetchone()
+    assert row is not None  # migrations write the installation's row
+    return topics_for(catalogue().products, row[0])
 
 
 def required(given: Settings, field: str) -> str:

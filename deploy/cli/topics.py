@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import typer
 
 from connectors.kafka.offsets import watermarks
-from connectors.kafka.topics import topic_ids, topics_for
+from connectors.kafka.topics import topic_ids
 from deploy.cli import session
 from deploy.cli.exits import Exit
 from deploy.cli.options import INSTALLATION, Json, examples
@@ -52,7 +52,7 @@ def topics(json: Json = False) -> None:
 
 
 def _lines() -> list[TopicLine]:
-    specs = topics_for(session.catalogue().products)
+    specs = session.topics()
     admin = session.kafka_admin()
     found = topic_ids(admin, [spec.name for spec in specs])
     marks = watermarks(admin, list(found))

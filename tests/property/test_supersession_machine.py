@@ -27,8 +27,9 @@ from connectors.postgres import clock
 from connectors.registry import load_catalogue
 from consumers.runtime import batch as runtime_batch
 from consumers.runtime.batch import QUERIES, BatchTransaction
-from consumers.runtime.fence import Fenced, Moved
+from consumers.runtime.fence import Fenced
 from consumers.runtime.records import Read, Record
+from consumers.runtime.triage import Triage
 from consumers.supersession.consumer import Supersession
 from consumers.supersession.decide import decide
 from deploy.local.passwords import DOMAIN
@@ -269,22 +270,18 @@ def _turns_red() -> bool:
 
 def test_without_the_fence_the_machine_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stale consumer then sets the position back."""
-    monkeypatch.setattr(runtime_batch, "compare", lambda _expected, _actual: Moved({}, {}))
+    monkeypatch.setattr(runtime_batch, "check", lambda _expected, _rows: None)
     assert _turns_red()
 
 
 def test_without_the_anti_join_the_machine_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """What capture sends again is then decided again."""
-    real = BatchTransaction._probe
+    real = Triage.of
 
-    def forgetful(self: Any, tx: Any, known: Any) -> Any:
-        return {
-            ordinal: (visible, False)
-            for ordinal, (visible, _) in real(self, tx, known).items()
-            if not visible
-        }
+    def forgetful(known: Any, exceptions: Any, oldest: Any) -> Triage:
+        return real(known, [(ordinal, visible, False) for ordinal, visible, _ in exceptions], oldest)
 
-    monkeypatch.setattr(BatchTransaction, "_probe", forgetful)
+    monkeypatch.setattr(Triage, "of", forgetful)
     assert _turns_red()
 
 

@@ -51,6 +51,7 @@ CREATE TABLE platform.dead_letter (
 COMMENT ON COLUMN platform.dead_letter.tenant_id IS 'null when it could not be read: such a row only operators see';
 CREATE INDEX dead_letter_open ON platform.dead_letter (group_name, dead_letter_id) WHERE state = 'open';
 CREATE INDEX dead_letter_of_event ON platform.dead_letter (event_id) WHERE event_id IS NOT NULL;
+CREATE INDEX dead_letter_of_subject ON platform.dead_letter USING hash (record_key); -- a key may be longer than a btree takes
 SELECT platform.guard_rows('platform.dead_letter');
 
 -- Drops one day of outbox and decision. Refuses while anything of that day may still be needed: a day inside the horizon

@@ -58,10 +58,12 @@ class Bench:
         """Commit an event and see its record arrive."""
         return self.topic.publish(self.owner, self.append(name, subject, **payload), self.tenant)
 
-    def commit(self, *records: Record, **how: bool) -> Committed:
+    def commit(self, *records: Record, singly: bool = False, give_up_absent: bool = False) -> Committed:
         """One batch, from where this process stands."""
         batch = self.transaction.read(records)
-        done = self.transaction.commit(self.conn, batch, {self.topic.place: self.position}, **how)
+        done = self.transaction.commit(
+            self.conn, batch, {self.topic.place: self.position}, singly=singly, give_up_absent=give_up_absent
+        )
         self.position = done.positions[self.topic.place]
         return done
 
@@ -104,6 +106,13 @@ def bench(
         )
         transaction = BatchTransaction(group, catalogue, timedelta(days=14))
         yield Bench(topic, conn, owner, transaction, tenant)
+
+
+def test_a_payload_is_oversized_by_the_installation_s_limit(bench: Bench, catalogue: Catalogue) -> None:
+    group = Supersession(catalogue.product("loans").product)
+    bench.transaction = BatchTransaction(group, catalogue, timedelta(days=14), payload_limit=10)
+    bench.commit(bench.published("initiated"))
+    assert bench.decisions() == [("dead_letter", "oversized")]
 
 
 def test_a_batch_is_decided_written_and_advanced_at_once(bench: Bench) -> None:

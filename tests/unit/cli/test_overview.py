@@ -28,11 +28,18 @@ def test_a_group_is_behind_by_what_lies_between_its_positions_and_the_ends() -> 
     ends = {"events.loans": TopicOffsets("id", {0: 10, 1: 5, 2: 0})}
     progress = {("g", "id", 0): 7, ("other", "id", 1): 5, ("g", "older id", 1): 5}
 
-    assert behind("g", ["events.loans"], ends, progress) == 3 + 5
+    assert behind("g", ["events.loans"], {}, ends, progress) == 3 + 5
+
+
+def test_what_retention_took_before_a_group_began_is_not_owed() -> None:
+    begins = {"events.loans": TopicOffsets("id", {0: 8, 1: 100})}
+    ends = {"events.loans": TopicOffsets("id", {0: 10, 1: 130})}
+
+    assert behind("g", ["events.loans"], begins, ends, {("g", "id", 0): 9}) == 1 + 30
 
 
 def test_a_topic_that_is_missing_counts_for_nothing() -> None:
-    assert behind("g", ["events.gone"], {}, {}) == 0
+    assert behind("g", ["events.gone"], {}, {}, {}) == 0
 
 
 def test_a_recent_full_verdict_is_no_problem() -> None:
