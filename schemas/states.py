@@ -55,6 +55,71 @@ class NudgeReason(StrEnum):
     """Everybody who could have been told did not want to be."""
 
 
+class DeliveryState(StrEnum):
+    """queued ──claim──► sending ──accepted──► sent
+      ▲  │               │ └──rejected, exhausted──► failed
+      │  │               ├──re-check at the claim──► suppressed, expired
+      │  │               └──unknown outcome────────► held ──operator──► queued, suppressed
+      │  └──cancelled, expired before a claim──────► suppressed, expired
+      └──retry, deferred─┘
+
+    "Accepted" wins however late it comes: `queued` and `held` become `sent` too, when an attempt that was given
+    up was accepted after all. An in-app message is accepted by its own row, in its claim.
+    """
+
+    QUEUED = "queued"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+    SUPPRESSED = "suppressed"
+    EXPIRED = "expired"
+    HELD = "held"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more will come of it by itself or by anybody; a late "accepted" aside."""
+        return self in (
+            DeliveryState.SENT,
+            DeliveryState.FAILED,
+            DeliveryState.SUPPRESSED,
+            DeliveryState.EXPIRED,
+        )
+
+
+class SuppressReason(StrEnum):
+    """Why a delivery was not sent although nothing failed; beside these, `no_longer`."""
+
+    SUPERSEDED = "superseded"
+    """The nudge it speaks for is no longer the lead's furthest."""
+    INACTIVE = "inactive"
+    """The person is not active any more."""
+    NO_ADDRESS = "no_address"
+    """The person has no address on this channel any more."""
+    CANCELLED = "cancelled"
+    """An operator cancelled it."""
+
+
+def no_longer(role: str) -> str:
+    """The reason of a delivery whose person has lost the role that they were to be told in."""
+    return f"no_longer_{role}"
+
+
+class FailReason(StrEnum):
+    """Why a delivery failed for good."""
+
+    REJECTED = "rejected"
+    """The provider refused it."""
+    EXHAUSTED = "exhausted"
+    """It was tried as often or as long as is allowed."""
+
+
+class HoldReason(StrEnum):
+    """Why a delivery waits for an operator."""
+
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    """It may have been sent, and the provider knows no key by which a second try would be the same message."""
+
+
 class DecisionOutcome(StrEnum):
     """What a group made of one record. Every record of its topics gets exactly one."""
 
@@ -74,6 +139,18 @@ class DecisionOutcome(StrEnum):
     """An event beside the journey: it cancels nothing."""
     DEAD_LETTER = "dead_letter"
     """The record could not be decided; see `DeadReason`."""
+    FIRED = "fired"
+    """What it was to tell is told: a due nudge, or the kinds that name the event. Reason `nobody`: no recipient."""
+    CANCELLED = "cancelled"
+    """A nudge fell due and there is nobody to tell."""
+    IGNORED = "ignored"
+    """Nothing in this group is about such an event."""
+    TAKEN = "taken"
+    """A delivery has been announced to its channel; what becomes of it stands in its row."""
+
+
+NOBODY = "nobody"
+"""The reason of a decision whose message had no recipient: a fact, not an error."""
 
 
 class DropReason(StrEnum):
@@ -87,6 +164,8 @@ class DropReason(StrEnum):
     """It happened before the present epoch began."""
     TOO_OLD = "too_old"
     """Recorded before the replay horizon: what it was compared with may be gone."""
+    SUPERSEDED = "superseded"
+    """A timer whose nudge is no longer live."""
 
 
 class DeadReason(StrEnum):

@@ -20,11 +20,20 @@ WRITES = """
             OR p IN ('INSERT', 'UPDATE') AND has_any_column_privilege(%(role)s, c.oid, p))
      ORDER BY 1"""
 
+DIRECTORY = ("contact", "assignment")
+"""What a domain role tells of people and may take back."""
+
 
 @pytest.mark.parametrize(
     ("role", "writes"),
     [
-        ("domain", {"outbox.INSERT"}),
+        (
+            "domain",
+            {
+                "outbox.INSERT",
+                *(f"{table}.{p}" for table in DIRECTORY for p in ("INSERT", "UPDATE", "DELETE")),
+            },
+        ),
         ("analyst", set()),
         ("gateway", set()),
         ("connect", set()),

@@ -15,6 +15,7 @@ from tests.integration.postgres.conftest import Conn
     [
         ("tenant_state", states.TenantState),
         ("nudge_state", states.NudgeState),
+        ("delivery_state", states.DeliveryState),
         ("decision_outcome", states.DecisionOutcome),
         ("dead_letter_state", states.DeadLetterState),
     ],
@@ -41,5 +42,25 @@ def test_every_reason_of_a_dead_letter_fits(owner: Conn, reason: str) -> None:
         "SELECT %s ~ '^[a-z_]{1,40}$' AND pg_get_constraintdef(oid) LIKE '%%^[a-z_]{1,40}$%%'"
         " FROM pg_constraint WHERE conname = 'dead_letter_reason_check'",
         [reason],
+    ).fetchone()
+    assert row == (True,)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *states.SuppressReason,
+        *states.FailReason,
+        *states.HoldReason,
+        states.no_longer("advisor"),
+        states.no_longer("payload.user_id"),
+    ],
+)
+def test_every_reason_of_a_delivery_fits(owner: Conn, reason: str) -> None:
+    pattern = "^[a-z_.0-9]{1,80}$"
+    row = owner.execute(
+        "SELECT %s ~ %s AND strpos(pg_get_constraintdef(oid), %s) > 0"
+        " FROM pg_constraint WHERE conname = 'delivery_reason_check'",
+        [reason, pattern, pattern],
     ).fetchone()
     assert row == (True,)
