@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from schemas.names import did_you_mean
 from schemas.products.model import Product
@@ -11,8 +12,33 @@ from schemas.products.problems import Problem
 
 TEMPLATES = "templates/"
 _PLACE = re.compile(
-    r"(?P<kind>[a-z][a-z0-9_]*)/(digest/)?(?P<channel>[a-z]+)\.[A-Za-z-]+\.(txt|html|json|subject)\.j2"
+    r"(?P<kind>[a-z][a-z0-9_]*)/(?P<digest>digest/)?(?P<channel>[a-z]+)\.(?P<locale>[A-Za-z-]+)\."
+    r"(?P<part>txt|html|json|subject)\.j2"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a template's path says: the message that it is a part of."""
+
+    kind: str
+    """Without the product in front."""
+    digest: bool
+    channel: str
+    locale: str
+
+    @property
+    def prefix(self) -> str:
+        """How the paths of all its parts begin."""
+        return f"{self.kind}/{'digest/' if self.digest else ''}{self.channel}.{self.locale}."
+
+
+def place_of(path: str) -> tuple[Place, str] | None:
+    """A path below `templates/` as (message, part); None for a path that is no template's."""
+    found = _PLACE.fullmatch(path)
+    if found is None:
+        return None
+    return Place(found["kind"], bool(found["digest"]), found["channel"], found["locale"]), found["part"]
 
 
 def read_templates(files: Mapping[str, bytes], problems: list[Problem]) -> Iterator[tuple[str, str]]:
@@ -27,17 +53,16 @@ def read_templates(files: Mapping[str, bytes], problems: list[Problem]) -> Itera
 
 def misplaced_templates(templates: Mapping[str, str], product: Product) -> Iterator[Problem]:
     """Templates that are needed and not there, and those that are there and nobody would ever read."""
-    if templates:  # a product without any has none to miss
-        yield from _missing(templates, product)
+    yield from _missing(templates, product)
     channels = {name.partition(".")[2]: kind.channels for name, kind in product.kinds.items()}
     for path in templates:
-        place = _PLACE.fullmatch(path)
-        if place is None:
+        found = place_of(path)
+        if found is None:
             message = "is no template's place; that is <kind>/<channel>.<locale>.<txt|html|json|subject>.j2"
-        elif place["kind"] not in channels:
-            message = f"belongs to no kind of this product{did_you_mean(place['kind'], product.kinds)}"
-        elif place["channel"] not in channels[place["kind"]]:
-            message = f"nobody is told of {place['kind']} on {place['channel']}"
+        elif (place := found[0]).kind not in channels:
+            message = f"belongs to no kind of this product{did_you_mean(place.kind, product.kinds)}"
+        elif place.channel not in channels[place.kind]:
+            message = f"nobody is told of {place.kind} on {place.channel}"
         else:
             continue
         yield Problem(f"{TEMPLATES}{path}", 0, message)

@@ -39,7 +39,14 @@ SCHEMA = """\
 }
 """
 EVENTS = ("ordered", "verified", "closed", "blocked")
-TEMPLATES = ("finish_order/email", "collect/inapp", "blocked/email", "blocked/inapp")
+TEMPLATES = (
+    "finish_order/email.en.txt",
+    "finish_order/email.en.subject",
+    "collect/inapp.en.txt",
+    "blocked/email.en.txt",
+    "blocked/email.en.subject",
+    "blocked/inapp.en.txt",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +92,5 @@ def cards(tmp_path: Path) -> Folder:
         folder.write(f"events/{event}.avsc", SCHEMA % event)
         folder.write(f"samples/{event}.json", '{\n  "owner_id": "u-1"\n}\n')
     for template in TEMPLATES:
-        folder.write(f"templates/{template}.en.txt.j2", "Your card.\n")
+        folder.write(f"templates/{template}.j2", "Your card.\n")
     return folder
