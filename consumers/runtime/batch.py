@@ -63,7 +63,8 @@ class Committed:
 class BatchTransaction(Generic[StateT, DecisionsT]):
     """Runs a group's three steps on batches of records, each batch in one transaction.
 
-    Not thread-safe: one per connection, one connection per process and group.
+    Not thread-safe: one per connection, one connection per process and group. `committed` is told what a group
+    decided, once that has been committed; it must neither fail nor wait, and may be told nothing when a process dies.
     """
 
     def __init__(
@@ -72,11 +73,13 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
         catalogue: Catalogue,
         horizon: timedelta,
         payload_limit: int = PAYLOAD_LIMIT,
+        committed: Callable[[DecisionsT], None] = lambda _: None,
     ) -> None:
         self._group = group
         self._catalogue = catalogue
         self._horizon = horizon
         self._payload_limit = payload_limit
+        self._committed = committed
 
     def read(self, records: Iterable[Record]) -> list[Read | Dead]:
         """Decode a batch, once, before any transaction."""
@@ -122,13 +125,16 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
                 forgotten=triage.forgotten,
             )
             if singly:
-                for item in triage.fresh:
-                    self._apply_alone(conn, tx, item, result)
-            elif triage.fresh:
-                result.decisions.extend(self._apply(tx, [item.event for item in triage.fresh]))
+                alone = (self._apply_alone(conn, tx, item, result) for item in triage.fresh)
+                applied = [decided for decided in alone if decided is not None]
+            else:
+                applied = [self._apply(tx, [item.event for item in triage.fresh])] if triage.fresh else []
             self._bury(tx, result.dead, places)
             self._advance(tx, result.positions)
             tx.settle()
+        for decided in applied:
+            result.decisions.extend(decided.decisions)
+            self._committed(decided)
         return result
 
     def _lock(self, tx: Tx, expected: Mapping[Partition, int]) -> Answer:
@@ -151,7 +157,7 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
             },
         )
 
-    def _apply(self, tx: Tx, events: Sequence[Event]) -> Sequence[Decision]:
+    def _apply(self, tx: Tx, events: Sequence[Event]) -> DecisionsT:
         state = self._group.load(tx, events)
         try:
             decided = self._group.decide(state, events)
@@ -159,9 +165,11 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
             raise DecideError(f"{self._group.name} could not decide: {error}") from error
         self._group.write(tx, decided)
         self._record(tx, [Line.of(decision) for decision in decided.decisions])
-        return decided.decisions
+        return decided
 
-    def _apply_alone(self, conn: psycopg.Connection[Any], tx: Tx, item: Read, result: Committed) -> None:
+    def _apply_alone(
+        self, conn: psycopg.Connection[Any], tx: Tx, item: Read, result: Committed
+    ) -> DecisionsT | None:
         """One event behind a savepoint. A second try tells a passing collision from poison."""
         failure: Exception | None = None
         for _ in range(2):
@@ -174,14 +182,14 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
                     raise
                 failure = error
             else:
-                result.decisions.extend(decided)
-                return
+                return decided
         event = item.event
         unknown_step = failure is not None and isinstance(failure.__cause__, UnknownStepError)
         reason = DeadReason.UNKNOWN_STEP if unknown_step else DeadReason.POISON
         dead = Dead(item.record, reason, str(failure), event.tenant_id, event.event_id, event.event_type)
         result.dead.append(dead)
         self._record(tx, [Line.of_dead(dead)])
+        return None
 
     def _record(self, tx: Tx, lines: Sequence[Line]) -> None:
         if not lines:

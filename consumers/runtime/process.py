@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -40,11 +41,12 @@ def run(
     catalogue: Catalogue,
     settings: Settings,
     stopping: threading.Event,
+    committed: Callable[[DecisionsT], None] = lambda _: None,
 ) -> None:
     """Run a group until `stopping` is set; finishes the batch in hand, then leaves the group.
 
     Raises `StopRunning` with the exit code when the process must end for another reason. Any number of
-    processes may run the same group.
+    processes may run the same group. `committed` is `BatchTransaction`'s.
     """
     registry = CollectorRegistry()
     metrics = RuntimeMetrics(registry, group.name)
@@ -54,7 +56,7 @@ def run(
     horizon, payload_limit = database.patiently(lambda conn: _subscribe(conn, group))
     consumer = Consumer(consumer_config(settings, group.name))
     try:
-        transaction = BatchTransaction(group, catalogue, horizon, payload_limit)
+        transaction = BatchTransaction(group, catalogue, horizon, payload_limit, committed)
         loop = Loop(consumer, admin, specs, group.name, transaction, database, metrics, stopping.is_set)
         server = telemetry.serve(
             settings.metrics_host, settings.metrics_port, registry, lambda: _health(loop, group.name)

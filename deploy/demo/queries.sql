@@ -1,8 +1,5 @@
 -- What the demo looks at; it only reads, but for the resend, which is the platform's own function.
 
--- name: assigned
-SELECT count(*) FROM platform.consumer_progress WHERE group_name = %(group)s
-
 -- name: undecided
 SELECT count(*)
 FROM platform.outbox AS fact

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
-from psycopg import Connection
+from confluent_kafka.admin import AdminClient
 from rich.console import Console
 from rich.status import Status
 
@@ -76,21 +76,22 @@ def _tell(leads: int, seed: int, teller: Teller) -> report.Told:
     with _own_stack(teller) as stack:
         scope = Scope(TENANTS, PRODUCT)
         settings = stack.settings
+        admin = admin_client(settings)
         teller.say("two tenants, the loan service and the connector")
         with psycopg.connect(stack.owner_dsn, autocommit=True) as owner:
             register_products(owner, [PRODUCT])
             install(owner)
             for tenant in TENANTS:
                 tenants.create(owner, tenant, roles=[DOMAIN])
-        _stream(stack)
+        _stream(stack, admin)
         with (
             psycopg.connect(stack.consumer_dsn, autocommit=True) as conn,
             running(settings, PROCESSES, stack.layout.logs / "tellonce.log") as processes,
         ):
             teller.say("two supersession processes, the clock and the capture supervisor")
             _until(
-                lambda: _assigned(conn, scope),
-                "consumers read all partitions",
+                lambda: _shared(admin, scope),
+                "the two processes share the partitions",
                 STREAMING_WITHIN_S,
                 processes.check,
             )
@@ -120,14 +121,14 @@ def _tell(leads: int, seed: int, teller: Teller) -> report.Told:
             return report.gather(conn, scope, replayed, blown, checks)
 
 
-def _stream(stack: Stack) -> None:
+def _stream(stack: Stack, admin: AdminClient) -> None:
     """Topics and connector; returns once the connector reads from its slot: rows before that do not stream."""
     config = ConnectorConfig.from_settings(stack.settings)
     with (
         ConnectClient(stack.connect_url) as connect,
         psycopg.connect(stack.consumer_dsn, autocommit=True) as database,
     ):
-        apply(connect, admin_client(stack.settings), config, topics_for([PRODUCT]))
+        apply(connect, admin, config, topics_for([PRODUCT]))
 
         def streams() -> bool:
             slot = read_slot(database, config.slot)
@@ -136,9 +137,11 @@ def _stream(stack: Stack) -> None:
         _until(streams, "the connector streams", STREAMING_WITHIN_S)
 
 
-def _assigned(conn: Connection[Any], scope: Scope) -> bool:
-    row = conn.execute(QUERIES["assigned"], scope.parameters).fetchone()
-    return row is not None and row[0] == PARTITIONS
+def _shared(admin: AdminClient, scope: Scope) -> bool:
+    """Whether every process has its share: one that joins later makes partitions stand still for a moment."""
+    group = admin.describe_consumer_groups([scope.group])[scope.group].result()
+    shares = [len(member.assignment.topic_partitions) if member.assignment else 0 for member in group.members]
+    return len(shares) == PROCESSES.count(scope.group) and min(shares) > 0 and sum(shares) == PARTITIONS
 
 
 def _until(
