@@ -44,6 +44,10 @@ class Settings(BaseSettings):
     latency: Latency = "balanced"
     products: Annotated[tuple[Path, ...], NoDecode] = ()
     """Further product folders, separated as in PATH."""
+    accounts: Path | None = None
+    """TOML file of the accounts at providers (`connectors.providers.accounts`); none: only in-app messages go out."""
+    link_base: str = "http://localhost"
+    """What the link of a message begins with; product and subject follow."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(default=0, ge=0, le=65535)
     """0 takes a free port and logs it: any number of processes on one host."""
