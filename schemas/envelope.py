@@ -1,6 +1,6 @@
 """An event, and its way through Kafka: CloudEvents attributes as headers around an Avro or JSON body.
 
-    key           <tenant>:<subject>
+    key           <tenant>:<subject>; <tenant>:<user> for in-app deliveries
     ce_id         the event's UUID           ce_tenant     the tenant
     ce_type       <product>.<name>           ce_time       when it happened, RFC 3339
     ce_source     the product                recorded_at   when the database took it, RFC 3339
@@ -20,7 +20,7 @@ from typing import NamedTuple, NewType, NoReturn
 
 from schemas.codec import BodyError
 from schemas.names import did_you_mean
-from schemas.products.catalogue import Catalogue, LoadedProduct
+from schemas.products.catalogue import Catalogue, LoadedProduct, Stream
 from schemas.states import DeadReason
 
 EventId = NewType("EventId", str)
@@ -99,11 +99,11 @@ def decode(
             _refuse_header(found)
         if not (_UUID(event_id) and _TENANT(tenant)):  # type: ignore[arg-type]  # None is the TypeError below
             _refuse_header(found)
-        loaded = catalogue.of_topic(topic)
+        loaded: LoadedProduct | Stream | None = catalogue.of_topic(topic)
         if loaded is None or loaded.source != product:
-            _refuse_product(found, topic, loaded, catalogue)
+            loaded = _stream(found, topic, loaded, catalogue)
         if key != tenant + b":" + subject:  # type: ignore[operator]  # None is the TypeError below
-            _refuse_key(found, key)
+            _check_key(found, key, loaded)
         contract = loaded.events.get(event_type.decode())  # type: ignore[union-attr]  # as above
         if contract is None:
             _refuse_type(found, loaded)
@@ -213,21 +213,48 @@ def _refuse_header(found: Mapping[str, bytes | None]) -> NoReturn:
     raise AssertionError(f"headers that were refused are in order: {dict(found)!r}")
 
 
-def _refuse_product(
+def _stream(
     found: Mapping[str, bytes | None], topic: str, loaded: LoadedProduct | None, catalogue: Catalogue
-) -> NoReturn:
+) -> Stream:
+    """The product's records on a topic of the platform's own; anything else is refused."""
     if loaded is None:
-        here = ", ".join(sorted(catalogue.products)) or "none"
-        _refuse(
-            DeadReason.UNKNOWN_PRODUCT,
-            f"no product has topic {topic}; there are {here}. Name its folder in TELLONCE_PRODUCTS.",
-            found,
-        )
+        streams = catalogue.streams_of(topic)
+        stream = None if streams is None else streams.get(found["ce_source"] or b"")
+        if stream is not None:
+            return stream
+        if streams is None or _text(found["ce_source"]) not in catalogue.products:
+            _refuse_product(found, topic, catalogue)
     _refuse(
         DeadReason.WRONG_PRODUCT,
         f"header ce_source says {_text(found.get('ce_source'))!r} on topic {topic}",
         found,
     )
+
+
+def _refuse_product(found: Mapping[str, bytes | None], topic: str, catalogue: Catalogue) -> NoReturn:
+    here = ", ".join(sorted(catalogue.products)) or "none"
+    what = f"product {_text(found['ce_source'])!r} on" if catalogue.streams_of(topic) else "product has"
+    _refuse(
+        DeadReason.UNKNOWN_PRODUCT,
+        f"no {what} topic {topic}; there are {here}. Name its folder in TELLONCE_PRODUCTS.",
+        found,
+    )
+
+
+def _check_key(found: Mapping[str, bytes | None], key: bytes | None, loaded: LoadedProduct | Stream) -> None:
+    """A key that is not the subject's is in order only where records are keyed by the user."""
+    if isinstance(loaded, Stream) and not loaded.is_keyed_by_subject and key is not None:
+        tenant, _, user = key.partition(b":")
+        if tenant == found["ce_tenant"] and _is_id(user):
+            return
+    _refuse_key(found, key)
+
+
+def _is_id(key_id: bytes) -> bool:
+    try:
+        return _SUBJECT(key_id.decode()) is not None
+    except UnicodeDecodeError:
+        return False
 
 
 def _refuse_key(found: Mapping[str, bytes | None], key: bytes | None) -> NoReturn:
@@ -247,7 +274,7 @@ def _refuse_key(found: Mapping[str, bytes | None], key: bytes | None) -> NoRetur
     )
 
 
-def _refuse_type(found: Mapping[str, bytes | None], loaded: LoadedProduct) -> NoReturn:
+def _refuse_type(found: Mapping[str, bytes | None], loaded: LoadedProduct | Stream) -> NoReturn:
     name = _text(found["ce_type"]) or ""
     near = did_you_mean(name, loaded.events)
     _refuse(

@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from schemas.codec import EventContract
 from schemas.names import did_you_mean
+from schemas.platform_events import DELIVERY_EVENTS, TIMER_EVENTS, deliveries_topic, timers_topic
+from schemas.products.audience import Channel
 from schemas.products.model import Product
 
 
@@ -41,14 +43,27 @@ class LoadedProduct:
         object.__setattr__(self, "source", self.product.product.encode())
 
 
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One product's records on a topic of the platform's own."""
+
+    name: str
+    """The product's name."""
+    source: bytes
+    events: Mapping[str, EventContract]
+    is_keyed_by_subject: bool = True
+    """False where the user is the key."""
+
+
 class Catalogue:
     """The products of an installation, by name and by topic. Immutable; safe to share between threads."""
 
-    __slots__ = ("_by_topic", "_events", "_products")
+    __slots__ = ("_by_topic", "_events", "_products", "_streams")
 
     def __init__(self, products: Iterable[LoadedProduct]) -> None:
         self._products = {loaded.name: loaded for loaded in products}
         self._by_topic = {loaded.product.events_topic: loaded for loaded in self._products.values()}
+        self._streams = _streams(self._products.values())
         self._events = {
             name: contract for loaded in self._products.values() for name, contract in loaded.events.items()
         }
@@ -79,3 +94,21 @@ class Catalogue:
     def of_topic(self, topic: str) -> LoadedProduct | None:
         """The product whose events are on this topic, None when it is no product's."""
         return self._by_topic.get(topic)
+
+    def streams_of(self, topic: str) -> Mapping[bytes, Stream] | None:
+        """Each product's records on a topic of the platform's own, by what the header `ce_source` says; None when it
+        is no such topic.
+        """
+        return self._streams.get(topic)
+
+
+def _streams(products: Iterable[LoadedProduct]) -> dict[str, dict[bytes, Stream]]:
+    """A product has its timers for itself; the deliveries of all are together."""
+    found: dict[str, dict[bytes, Stream]] = {deliveries_topic(channel): {} for channel in Channel}
+    for loaded in products:
+        found[timers_topic(loaded.name)] = {loaded.source: Stream(loaded.name, loaded.source, TIMER_EVENTS)}
+        for channel in Channel:
+            found[deliveries_topic(channel)][loaded.source] = Stream(
+                loaded.name, loaded.source, DELIVERY_EVENTS, channel is not Channel.INAPP
+            )
+    return found

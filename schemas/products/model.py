@@ -170,3 +170,15 @@ class Product(Part):
     def events_topic(self) -> str:
         """Where its facts are."""
         return f"events.{self.product}"
+
+    def kinds_on(self, event_type: str) -> tuple[str, ...]:
+        """The kinds that an event of this type fires by itself, in the order of their names."""
+        return self._on.get(event_type, ())
+
+    @cached_property
+    def _on(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for name, kind in sorted(self.kinds.items()):
+            if kind.on is not None:
+                found[kind.on] = (*found.get(kind.on, ()), name)
+        return found
