@@ -54,7 +54,8 @@ LINE_LIMIT = 200
 PARAMETER_LIMIT = 1024
 """Characters of one WhatsApp parameter; the whole body they go into has no more."""
 
-_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+# Not the no-break spaces: amounts and dates are written with them.
+_BREAKS = re.compile(r"(?:[^\S\xa0\u202f]|[\x00-\x1f\x7f-\x9f])+")
 
 
 def one_line(text: str) -> str:

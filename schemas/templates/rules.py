@@ -44,6 +44,19 @@ _ALLOWED: tuple[type[nodes.Node], ...] = (
     nodes.Tuple,
 )
 
+_WORDS = {
+    "Assign": "set",
+    "AssignBlock": "set",
+    "Call": "a call",
+    "CallBlock": "a call",
+    "Concat": "~",
+    "FilterBlock": "a filter block",
+    "FromImport": "import",
+    "Pow": "**",
+    "Scope": "autoescape",  # what it is parsed to
+}
+"""How people write the constructs that are most likely tried."""
+
 
 def check(template: nodes.Template, names: Collection[str] | None) -> None:
     """Raises `TemplateSyntaxError` at the first construct that is not allowed, or name that will not be there.
@@ -57,7 +70,8 @@ def _visit(
     node: nodes.Node, names: Collection[str] | None, local: frozenset[str], items: frozenset[str]
 ) -> None:
     if not isinstance(node, _ALLOWED):
-        raise TemplateSyntaxError(f"{_called(node)} is nothing a template may use", node.lineno)
+        line = node.lineno or next((child.lineno for child in node.iter_child_nodes()), 0)
+        raise TemplateSyntaxError(f"{_called(node)} is nothing a template may use", line)
     if isinstance(node, nodes.Name) and names is not None and node.name not in {*names, *local}:
         question = did_you_mean(node.name, {*names, *local})
         raise TemplateSyntaxError(f"there is no {node.name}{question}", node.lineno)
@@ -99,6 +113,5 @@ def _root(node: nodes.Node) -> str | None:
 
 
 def _called(node: nodes.Node) -> str:
-    return {"ScopedEvalContextModifier": "autoescape", "Call": "a call", "Concat": "~"}.get(
-        type(node).__name__, type(node).__name__.lower()
-    )
+    name = type(node).__name__
+    return _WORDS.get(name, name.lower())

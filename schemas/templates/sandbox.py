@@ -73,23 +73,28 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """A mapping's value; of a loop, where it stands."""
+        if isinstance(obj, Mapping):
+            if attribute in obj:
+                return obj[attribute]
+            known = [key for key in obj if isinstance(key, str)]
+            return _Missing(f"there is no {attribute} here{did_you_mean(attribute, known)}", name=attribute)
+        if isinstance(obj, StrictUndefined):
+            str(obj)  # raises the failure that names it
         if isinstance(obj, LoopContext) and attribute in _LOOP:
             return getattr(obj, attribute)
-        return self.getitem(obj, attribute)
+        return _Missing(f"there is no {attribute} here", name=attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """A mapping's value or a list's item, else what fails when it is used."""
         if isinstance(obj, StrictUndefined):
-            str(obj)  # raises the failure that names it
+            str(obj)
         if isinstance(obj, Mapping | list | tuple | str):
             try:
                 return obj[argument]
             except (TypeError, LookupError):
                 pass
-        known = [key for key in obj if isinstance(key, str)] if isinstance(obj, Mapping) else []
-        return _Missing(
-            f"there is no {argument} here{did_you_mean(str(argument), known)}", obj, str(argument)
-        )
+        # What was asked for may be a payload's value, and this is logged.
+        return _Missing("there is no such item here", name="[]")
 
     def call_binop(self, context: Names, operator: str, left: Any, right: Any) -> Any:
         """Arithmetic is for numbers, and a power of numbers may be as large as memory."""

@@ -63,9 +63,8 @@ def test_a_subject_is_short_even_when_nobody_is_known(kind: str, locale: str) ->
     if Channel.EMAIL not in LOANS.product.kinds[kind].channels:
         return
     for known in (context(kind), replace(context(kind), applicant=Person(), recipient=Person())):
-        email = RENDERER.render("loans", kind, Channel.EMAIL, locale, known)
-        assert "subject" in email
-        assert 5 < len(email["subject"]) <= 78
+        email = dict(RENDERER.render("loans", kind, Channel.EMAIL, locale, known))
+        assert 5 < len(str(email["subject"])) <= 78
 
 
 @pytest.mark.parametrize("path", sorted(path for path in LOANS.templates if path.endswith(".html.j2")))
@@ -114,8 +113,7 @@ def test_amounts_and_dates_are_written_as_the_reader_writes_them(
     kind: str, channel: Channel, locale: str, text: str
 ) -> None:
     rendered = RENDERER.render("loans", f"loans.{kind}", channel, locale, context(f"loans.{kind}"))
-    assert "text" in rendered
-    assert rendered["text"] == text
+    assert dict(rendered)["text"] == text
 
 
 @pytest.mark.parametrize(
@@ -124,5 +122,4 @@ def test_amounts_and_dates_are_written_as_the_reader_writes_them(
 def test_one_offer_is_not_several(locale: str, said: str) -> None:
     one = replace(context("loans.choose_offer"), payload={"applicant_id": "a-1", "offers": 1})
     rendered = RENDERER.render("loans", "loans.choose_offer", Channel.WHATSAPP, locale, one)
-    assert "text" in rendered
-    assert said in rendered["text"]
+    assert said in str(dict(rendered)["text"])
