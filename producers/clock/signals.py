@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
 class Action(StrEnum):
@@ -34,6 +34,11 @@ class Action(StrEnum):
     """Alarm: a day behind the horizon holds records that a group has not decided; it is not dropped."""
     PARTITION_GAP = "partition_gap"
     """Alarm: a coming day has no partition; its rows will land in the default partition."""
+    TIMERS_FIRED = "timers_fired"
+    """A transaction fired nudges; at `debug`, there may be several a second."""
+    TIMERS_WAIT = "timers_wait"
+    """Alarm: nudges have been due for a minute while events of their subjects are undecided: capture or a
+    supersession group stands still. Told once a minute."""
     TIME_SET = "clock_set"
     """Somebody moved the clock or changed its pace."""
 
@@ -94,4 +99,32 @@ class ClockMetrics:
         )
         self.rate = Gauge(
             "tellonce_clock_rate", "How fast the Clock runs; 1 is real time.", registry=registry
+        )
+        self.timers_fired = Counter(
+            "tellonce_timers_fired",
+            "Due nudges that became pending and were told on timers.<product>.",
+            ["product"],
+            registry=registry,
+        )
+        self.timers_held_back = Counter(
+            "tellonce_timers_held_back",
+            "Times that a due nudge was not fired, because an event of its subject was undecided.",
+            ["product"],
+            registry=registry,
+        )
+        self.timers_waiting = Gauge(
+            "tellonce_timers_waiting",
+            "Due nudges that wait for their past to be complete; counted up to 10,000.",
+            registry=registry,
+        )
+        self.timers_waiting_since = Gauge(
+            "tellonce_timers_waiting_since_timestamp_seconds",
+            "Since when the longest of them waits, in real time; 0 when none does. Old is an alarm.",
+            registry=registry,
+        )
+        self.timers_late = Histogram(
+            "tellonce_timers_late_seconds",
+            "How late the latest nudge of a transaction was fired, in seconds of the Clock.",
+            buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600, 3600),
+            registry=registry,
         )

@@ -41,6 +41,7 @@ TARGETS: Sequence[Target] = (
     Target("capture_latency_ms", "low", "p99", 15),
     Target("supersession_rate", "worklog", "value", 15_000, at_least=True),
     Target("supersession_vs_raw", "worklog", "value", 0.4, at_least=True),
+    Target("timers_rate", "worklog", "value", 5_000, at_least=True),
     Target("growth_history", "ratio", "value", 1.2),
     Target("growth_tenants", "ratio", "value", 1.2),
     Target("rss_mb", "supersession", "value", 150),
