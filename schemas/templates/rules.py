@@ -21,7 +21,6 @@ _ALLOWED: tuple[type[nodes.Node], ...] = (
     nodes.Name,
     nodes.Getattr,
     nodes.Getitem,
-    nodes.Slice,
     nodes.Filter,
     nodes.Test,
     nodes.Keyword,

@@ -67,7 +67,6 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         super().__init__(
             autoescape=escape, undefined=_Missing, finalize=_printable, trim_blocks=True, lstrip_blocks=True
         )
-        self.globals.clear()
         self.filters = dict(FILTERS)
         self.tests = {name: self.tests[name] for name in _TESTS}
 
@@ -148,7 +147,7 @@ class Compiled:
             raise TemplateFailure(error.message or "is no template", file, line or error.lineno) from None
         except (*_FAILURES, SyntaxError, MemoryError) as error:
             raise TemplateFailure(f"does not compile: {error}", file, line) from None
-        self._template = Template.from_code(sandbox, code, {}, None)
+        self._template = Template.from_code(sandbox, code, {}, None)  # {}: without Jinja's own globals
 
     def render(self, names: dict[str, object], limit: int) -> str:
         """The text; raises `TemplateFailure`, also as soon as it is longer than `limit` characters."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.products.audience import Channel
@@ -35,6 +35,7 @@ def test_in_app_with_and_without_a_title() -> None:
     assert message(titled, channel=Channel.INAPP) == {"text": "a", "title": "b"}
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_a_subject_is_one_line_whatever_the_values_hold(value: str) -> None:
     for inside in (value, f"{value}\r\nBcc: eve@example.org", f"\u2028{value}\x85\n{value}\x00"):
@@ -71,6 +72,7 @@ def test_a_whatsapp_templates_language_may_be_another() -> None:
     assert rendered == {"template": {"name": "collect", "language": "en_GB", "parameters": []}}
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_value_leaves_its_parameter(value: str) -> None:
     payload = {"x": f'x", "name": "other" {{{{ link }}}}\n{value}'}
