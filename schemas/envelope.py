@@ -214,7 +214,7 @@ def _refuse_header(found: Mapping[str, bytes | None]) -> NoReturn:
 
 
 def _stream(
-    found: Mapping[str, bytes | None], topic: str, loaded: LoadedProduct | None, catalogue: Catalogue
+    found: Mapping[str, bytes | None], topic: str, loaded: LoadedProduct | Stream | None, catalogue: Catalogue
 ) -> Stream:
     """The product's records on a topic of the platform's own; anything else is refused."""
     if loaded is None:

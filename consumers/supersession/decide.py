@@ -1,6 +1,7 @@
 """Supersession, decided: one live nudge per lead, and it is the one for the furthest step reached.
 
-Pure functions over plain data. The rules are those of the design's *Supersession*; where they say more than
+Pure functions over plain data. An immediate step's message and a due nudge's are prepared here and now, for the people
+that the batch's directory knows. The rules are those of the design's *Supersession*; where they say more than
 "drop what is not further than the live nudge", that is because a late event would otherwise re-arm a
 reminder after the later nudge was already sent: we compare with the furthest step ever reached.
 """
@@ -12,11 +13,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, assert_never
 
+from consumers.preparation.decide import prepare
+from consumers.preparation.model import NOBODY_KNOWN, Directory, Intent, Prepared
 from consumers.runtime.group import Decision
 from schemas.envelope import Event
 from schemas.ids import derived_id
+from schemas.platform_events import NUDGE_DUE, timers_topic
 from schemas.products.model import Product, Role, Step
-from schemas.states import DecisionOutcome, DropReason, NudgeReason, NudgeState
+from schemas.states import NOBODY, DecisionOutcome, DropReason, NudgeReason, NudgeState
 
 
 class LeadKey(NamedTuple):
@@ -67,6 +71,30 @@ class Cancellation(NamedTuple):
     reason: NudgeReason
 
 
+class Live(NamedTuple):
+    """A nudge that was live before this batch, as far as its firing needs to know it."""
+
+    kind: str
+    event_id: str
+    due_at: datetime
+    is_pending: bool
+    """Whether the clock has found it due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a batch may need beside its leads."""
+
+    live: Mapping[str, Live] = field(default_factory=dict)
+    """By id."""
+    directory: Directory = NOBODY_KNOWN
+    payloads: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Of the events that caused the live nudges, by their ids, where an audience is named there."""
+
+
+NOTHING_KNOWN = Known()
+
+
 @dataclass(slots=True)
 class Superseded:
     """A batch, decided: one decision per event, and the state that they leave behind."""
@@ -77,17 +105,29 @@ class Superseded:
     cancelled: list[Cancellation] = field(default_factory=list)
     armed: dict[str, Nudge] = field(default_factory=dict)
     """New nudges by id; one superseded within the batch is born cancelled, so that history is whole."""
+    prepared: list[Prepared] = field(default_factory=list)
+    """What is told at once, by immediate steps and due nudges, in the order of their events."""
 
 
-def decide(product: Product, leads: Mapping[LeadKey, Lead], events: Sequence[Event]) -> Superseded:
-    """Decide events in partition order; `leads` has every lead of the batch that exists already."""
+def decide(
+    product: Product,
+    leads: Mapping[LeadKey, Lead],
+    events: Sequence[Event],
+    known: Known = NOTHING_KNOWN,
+) -> Superseded:
+    """Decide events and timers in partition order; `leads` has every lead of the batch that exists already."""
     batch = Superseded()
     for event in events:
-        batch.decisions.append(_decide_one(product, leads, batch, event))
+        batch.decisions.append(_decide_one(product, leads, batch, event, known))
     return batch
 
 
-def _decide_one(product: Product, leads: Mapping[LeadKey, Lead], batch: Superseded, event: Event) -> Decision:
+def _decide_one(
+    product: Product, leads: Mapping[LeadKey, Lead], batch: Superseded, event: Event, known: Known
+) -> Decision:
+    if event.event_type == NUDGE_DUE:
+        key = LeadKey(event.tenant_id, event.subject_id)
+        return _fall_due(product, batch, key, batch.leads.get(key) or leads.get(key, NEW), event, known)
     role = product.role_of(event.event_type)
     match role:
         case Role.LIFECYCLE | Role.RULE_INPUT:
@@ -106,10 +146,45 @@ def _decide_one(product: Product, leads: Mapping[LeadKey, Lead], batch: Supersed
         return Decision(event, DecisionOutcome.DROPPED, DropReason.ENDED)
     if role is Role.END:
         return _end(batch, key, lead, event)
-    return _reach(product, batch, key, lead, event)
+    return _reach(product, batch, key, lead, event, known)
 
 
-def _reach(product: Product, batch: Superseded, key: LeadKey, lead: Lead, event: Event) -> Decision:
+def _fall_due(
+    product: Product, batch: Superseded, key: LeadKey, lead: Lead, event: Event, known: Known
+) -> Decision:
+    """The clock says that a nudge is due. It is told if it still stands for the lead; one whom nobody can be told ends
+    here, so that nothing stays pending.
+    """
+    nudge_id = str(event.payload["nudge_id"])
+    nudge = known.live.get(nudge_id)
+    if nudge is None or not nudge.is_pending or lead.live != nudge_id:
+        return Decision(event, DecisionOutcome.DROPPED, DropReason.SUPERSEDED)
+    prepared = prepare(
+        product,
+        Intent(
+            key.tenant_id,
+            key.subject_id,
+            nudge.kind,
+            nudge.event_id,
+            timers_topic(product.product),
+            nudge.due_at,
+            known.payloads.get(nudge.event_id, {}),
+            event.traceparent,
+            nudge_id,
+        ),
+        known.directory,
+    )
+    if prepared.is_for_nobody:
+        _cancel_live(batch, key, lead, event, None, NudgeReason.NOBODY)
+        batch.leads[key] = lead._replace(live=None)
+        return Decision(event, DecisionOutcome.CANCELLED, NOBODY, None, nudge_id)
+    batch.prepared.append(prepared)
+    return Decision(event, DecisionOutcome.FIRED, None, nudge_id)
+
+
+def _reach(
+    product: Product, batch: Superseded, key: LeadKey, lead: Lead, event: Event, known: Known
+) -> Decision:
     """A forward step tears the live nudge down, whatever it says itself; everything else is dropped."""
     journey = product.journey
     assert journey is not None  # the type has the role of a step
@@ -120,9 +195,12 @@ def _reach(product: Product, batch: Superseded, key: LeadKey, lead: Lead, event:
     if step.retired:
         return _tear_down(batch, key, lead, advanced, event, DecisionOutcome.ADVANCED, NudgeReason.SUPERSEDED)
     if step.is_immediate:
-        return _tear_down(
+        prepared = prepare(product, Intent.of(event, step.nudge, product.events_topic), known.directory)
+        batch.prepared.append(prepared)
+        torn_down = _tear_down(
             batch, key, lead, advanced, event, DecisionOutcome.IMMEDIATE, NudgeReason.SUPERSEDED
         )
+        return torn_down._replace(reason=NOBODY) if prepared.is_for_nobody else torn_down
     nudge = _nudge(step, key, event)
     _cancel_live(batch, key, lead, event, nudge.nudge_id, NudgeReason.SUPERSEDED)
     batch.armed[nudge.nudge_id] = nudge

@@ -16,14 +16,24 @@ SELECT lead.tenant_id, lead.subject_id, journey.reached, journey.epoch_began_at,
           FOR UPDATE) AS journey;
 
 -- name: live_nudges
-SELECT lead.tenant_id, lead.subject_id, live.nudge_id::text
+SELECT lead.tenant_id, lead.subject_id, live.nudge_id::text, live.kind, live.event_id::text, live.due_at, live.is_pending
   FROM unnest(%(tenant_ids)s::text[], %(subject_ids)s::text[]) AS lead (tenant_id, subject_id)
  CROSS JOIN LATERAL (
-       SELECT nudge_id
+       SELECT nudge_id, kind, event_id, due_at, state = 'pending' AS is_pending
          FROM platform.nudge
         WHERE tenant_id = lead.tenant_id AND product = %(product)s AND subject_id = lead.subject_id
           AND state IN ('scheduled', 'pending')
        OFFSET 0) AS live;
+
+-- name: causes
+-- The events that armed nudges, for audiences that are named in them.
+SELECT cause.event_id::text, fact.event_type, fact.content_type, fact.payload
+  FROM unnest(%(event_ids)s::uuid[], %(tenant_ids)s::text[]) AS cause (event_id, tenant_id)
+ CROSS JOIN LATERAL (
+       SELECT event_type, content_type, payload
+         FROM platform.outbox
+        WHERE event_id = cause.event_id AND tenant_id = cause.tenant_id
+       OFFSET 0) AS fact;
 
 -- name: insert_leads
 -- A lead that appeared meanwhile makes this fall short of its row count: the batch is decided again.

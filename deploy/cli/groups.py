@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from connectors.debezium.watch import CaptureProcess
 from connectors.settings import Settings
+from consumers.rules.consumer import Rules
 from consumers.runtime import process
 from consumers.supersession.consumer import Supersession
 from deploy.cli import session
@@ -20,20 +21,27 @@ Work = Callable[[Settings, threading.Event], None]
 
 
 def groups(catalogue: Catalogue) -> Mapping[str, Work]:
-    """Every group of this installation: `supersession.<product>` for each product, the clock, and capture's
-    supervisor.
+    """Every group of this installation: `supersession.<product>` and `rules.<product>` for each product, the clock,
+    and capture's supervisor.
     """
-    deciding = {
-        f"supersession.{name}": _supersession(loaded, catalogue)
-        for name, loaded in sorted(catalogue.products.items())
-    }
-    return {**deciding, "clock": _clock, "capture": _capture}
+    products = sorted(catalogue.products.items())
+    supersession = {f"supersession.{name}": _supersession(loaded, catalogue) for name, loaded in products}
+    rules = {f"rules.{name}": _rules(loaded, catalogue) for name, loaded in products}
+    return {**supersession, **rules, "clock": _clock, "capture": _capture}
 
 
 def _supersession(loaded: LoadedProduct, catalogue: Catalogue) -> Work:
     def work(settings: Settings, stop: threading.Event) -> None:
         _needs(settings, "database_url", "kafka_bootstrap")
-        process.run(Supersession(loaded.product), catalogue, settings, stop)
+        process.run(Supersession(loaded.product, loaded.events), catalogue, settings, stop)
+
+    return work
+
+
+def _rules(loaded: LoadedProduct, catalogue: Catalogue) -> Work:
+    def work(settings: Settings, stop: threading.Event) -> None:
+        _needs(settings, "database_url", "kafka_bootstrap")
+        process.run(Rules(loaded.product), catalogue, settings, stop)
 
     return work
 

@@ -81,6 +81,7 @@ DROPPED: Mapping[DropReason, str] = {
     DropReason.ENDED: "nothing changed: the journey had ended",
     DropReason.BEFORE_RESTART: "nothing changed: it happened before the journey began anew",
     DropReason.TOO_OLD: "nothing changed: it came back from before the horizon",
+    DropReason.SUPERSEDED: "nothing told: the nudge it was due for no longer stands",
 }
 DEAD: Mapping[DeadReason, str] = {
     DeadReason.MISSING_HEADER: "a header or the key is missing",
@@ -180,13 +181,22 @@ def in_words(row: Row) -> str:
             due = f"{row.nudge_due_at:%Y-%m-%dT%H:%M:%SZ}" if row.nudge_due_at else "later"
             said = f"nudge {row.nudge_kind or row.nudge_id} due {due}"
         case DecisionOutcome.IMMEDIATE:
-            said = "told at once"
+            said = "told at once" if row.reason is None else "to be told at once, and nobody to tell"
         case DecisionOutcome.ADVANCED:
             said = "a retired step: progress noted, nothing to say"
         case DecisionOutcome.ENDED:
             said = "the journey ended"
         case DecisionOutcome.RESTARTED:
             said = "the journey began anew"
+        case DecisionOutcome.FIRED:
+            what = f"nudge {row.nudge_kind or row.nudge_id}" if row.nudge_id else "the news"
+            return f"{what} told" if row.reason is None else f"{what} to be told, and nobody to tell"
+        case DecisionOutcome.CANCELLED:
+            said = "due, and nobody to tell"
+        case DecisionOutcome.IGNORED:
+            return "nothing here is about it"
+        case DecisionOutcome.TAKEN:
+            return "taken by its channel"
         case DecisionOutcome.LIFECYCLE:
             return "beside the journey: it cancels nothing"
         case DecisionOutcome.DROPPED:

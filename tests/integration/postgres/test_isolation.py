@@ -163,7 +163,7 @@ def test_a_service_uses_plain_names_within_its_transaction(make_party: Callable[
         ours.conn.execute("SELECT FROM outbox")
 
 
-def attempt(conn: Conn, query: compose.Composable) -> tuple[str | None, int]:
+def attempt(conn: Conn, query: compose.Composed) -> tuple[str | None, int]:
     """The refusal's SQLSTATE, or how many rows it touched: a role that may delete sees none of theirs to delete."""
     try:
         with conn.transaction(force_rollback=True):

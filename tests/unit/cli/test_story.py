@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from deploy.cli.story import CANCELLED, DEAD, DROPPED, Letter, Row, in_words, tell
-from schemas.states import DeadReason, DecisionOutcome, DropReason, NudgeReason
+from schemas.states import NOBODY, DeadReason, DecisionOutcome, DropReason, NudgeReason
 
 AT = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
 DECIDED = Row(
@@ -57,10 +57,20 @@ def test_every_word_of_the_vocabularies_has_its_sentence() -> None:
         (DecisionOutcome.ENDED, "ended"),
         (DecisionOutcome.RESTARTED, "anew"),
         (DecisionOutcome.LIFECYCLE, "cancels nothing"),
+        (DecisionOutcome.FIRED, "told"),
+        (DecisionOutcome.CANCELLED, "nobody to tell"),
+        (DecisionOutcome.IGNORED, "nothing here"),
+        (DecisionOutcome.TAKEN, "its channel"),
     ],
 )
 def test_an_outcome_in_words(outcome: DecisionOutcome, said: str) -> None:
     assert said in in_words(DECIDED._replace(outcome=outcome))
+
+
+@pytest.mark.parametrize("outcome", [DecisionOutcome.IMMEDIATE, DecisionOutcome.FIRED])
+def test_nobody_to_tell_is_said(outcome: DecisionOutcome) -> None:
+    assert "nobody to tell" not in in_words(DECIDED._replace(outcome=outcome, reason=None))
+    assert "nobody to tell" in in_words(DECIDED._replace(outcome=outcome, reason=NOBODY))
 
 
 @pytest.mark.parametrize("reason", list(DropReason))

@@ -8,10 +8,13 @@ from datetime import timedelta
 import pytest
 
 from connectors.registry import load_catalogue
-from consumers.supersession.decide import Lead, LeadKey, Nudge, Superseded, decide
-from schemas.envelope import Event
+from consumers.preparation.model import Directory, Holder, Person
+from consumers.supersession.decide import Known, Lead, LeadKey, Live, Nudge, Superseded, decide
+from schemas.envelope import Event, EventType
+from schemas.ids import derived_id
+from schemas.platform_events import NUDGE_DUE
 from schemas.products.model import Product, UnknownStepError
-from schemas.states import DecisionOutcome, DropReason, NudgeReason, NudgeState
+from schemas.states import NOBODY, DecisionOutcome, DropReason, NudgeReason, NudgeState
 from tests.unit.consumers.events import TEN, event
 
 LOANS = load_catalogue().product("loans").product
@@ -96,7 +99,7 @@ def test_due_counts_from_the_earlier_of_both_clocks(occurred: float, recorded: f
 
 def test_an_immediate_step_tears_down_and_arms_nothing() -> None:
     batch = play(event("offers_viewed", 0), event("offer_submitted", 1))
-    assert outcomes(batch)[1] == (DecisionOutcome.IMMEDIATE, None)
+    assert outcomes(batch)[1] == (DecisionOutcome.IMMEDIATE, NOBODY)
     (gone,) = batch.armed.values()
     assert (gone.state, gone.superseded_by, gone.reason) == (
         NudgeState.CANCELLED,
@@ -192,3 +195,92 @@ def test_deciding_again_gives_the_same_ids() -> None:
 def test_leads_of_different_tenants_do_not_meet() -> None:
     batch = play(event("offers_viewed", 0, tenant="acme"), event("initiated", 1, tenant="bank"))
     assert len(live(batch)) == 2
+
+
+ANA = Person("ana", True, "en", "UTC", has_email=True, has_phone=True)
+KNOWN = Directory({Holder("acme", "L-1", "applicant"): ANA})
+NUDGE_ID = derived_id("019a0000-0000-7000-8000-00000000000a", "acme", "nudge", "k")
+PENDING = Live("loans.explore_savings", "019a0000-0000-7000-8000-00000000000a", TEN, is_pending=True)
+WAITING = Lead(reached=("loans.credit_check_done",), live=NUDGE_ID)
+
+
+def due(nudge_id: str = NUDGE_ID) -> Event:
+    return event("initiated")._replace(event_type=EventType(NUDGE_DUE), payload={"nudge_id": nudge_id})
+
+
+def fire(
+    *events: Event, live: Live | None = PENDING, directory: Directory = KNOWN, lead: Lead = WAITING
+) -> Superseded:
+    known = Known({} if live is None else {NUDGE_ID: live}, directory)
+    return decide(LOANS, {KEY: lead}, events, known)
+
+
+def test_an_immediate_step_is_told_at_once() -> None:
+    step = event("offer_submitted", 1, recorded=3)
+    batch = decide(LOANS, {}, [step], Known(directory=KNOWN))
+    assert outcomes(batch) == [(DecisionOutcome.IMMEDIATE, None)]
+    (prepared,) = batch.prepared
+    assert (prepared.intent.kind, prepared.intent.event_id) == ("loans.offer_received", step.event_id)
+    assert (prepared.intent.nudge_id, prepared.intent.lane) == (None, "events.loans")
+    assert prepared.intent.valid_from == TEN + timedelta(minutes=1)
+
+
+def test_an_immediate_step_that_is_not_further_tells_nothing() -> None:
+    batch = decide(
+        LOANS,
+        {KEY: Lead(reached=("loans.offer_submitted",))},
+        [event("offer_submitted")],
+        Known(directory=KNOWN),
+    )
+    assert not batch.prepared
+
+
+def test_a_due_nudge_is_told_because_of_the_event_that_armed_it() -> None:
+    batch = fire(due())
+    assert outcomes(batch) == [(DecisionOutcome.FIRED, None)]
+    assert batch.decisions[0].nudge_id == NUDGE_ID
+    (prepared,) = batch.prepared
+    assert prepared.intent[2:4] == (PENDING.kind, PENDING.event_id)
+    assert (prepared.intent.nudge_id, prepared.intent.lane) == (NUDGE_ID, "timers.loans")
+    assert not batch.leads
+    assert not batch.cancelled
+
+
+@pytest.mark.parametrize(
+    ("live", "lead"),
+    [
+        (None, WAITING),
+        (PENDING, Lead(reached=("loans.offers_viewed",), live="019a0000-0000-8000-8000-00000000000b")),
+        (PENDING, Lead(reached=("loans.offers_viewed",))),
+        (PENDING._replace(is_pending=False), WAITING),
+    ],
+)
+def test_a_due_nudge_that_no_longer_stands_is_dropped(live: Live | None, lead: Lead) -> None:
+    batch = fire(due(), live=live, lead=lead)
+    assert outcomes(batch) == [(DecisionOutcome.DROPPED, DropReason.SUPERSEDED)]
+    assert not batch.prepared
+
+
+def test_a_step_before_it_in_the_batch_supersedes_a_due_nudge() -> None:
+    batch = fire(event("offers_viewed", 1), due())
+    assert outcomes(batch)[1] == (DecisionOutcome.DROPPED, DropReason.SUPERSEDED)
+    assert not batch.prepared
+
+
+def test_a_step_behind_it_in_the_batch_cancels_what_was_told() -> None:
+    """Its deliveries are queued, and end at their claim: the nudge no longer stands."""
+    batch = fire(due(), event("offers_viewed", 1))
+    assert [outcome for outcome, _ in outcomes(batch)] == ["fired", "scheduled"]
+    assert [(gone.nudge_id, gone.reason) for gone in batch.cancelled] == [(NUDGE_ID, NudgeReason.SUPERSEDED)]
+
+
+def test_a_due_nudge_for_nobody_ends_and_the_next_step_arms_as_ever() -> None:
+    timer = due()
+    batch = fire(timer, event("offers_viewed", 1), directory=Directory())
+    assert outcomes(batch)[0] == (DecisionOutcome.CANCELLED, NOBODY)
+    assert [(gone.nudge_id, gone.cancelled_by, gone.reason) for gone in batch.cancelled] == [
+        (NUDGE_ID, timer.event_id, NudgeReason.NOBODY)
+    ]
+    assert batch.decisions[0].cancelled_nudge_id == NUDGE_ID
+    assert len(live(batch)) == 1
+    assert batch.decisions[1].cancelled_nudge_id is None
