@@ -84,7 +84,6 @@ class Line:
 
     async def _connect(self) -> aiosmtplib.SMTP:
         account = self._account
-        password = account.password.get_secret_value() if account.password is not None else None
         client = aiosmtplib.SMTP(
             hostname=account.host,
             sock=await self._socket(),
@@ -92,14 +91,32 @@ class Line:
             use_tls=account.security == "tls",
             start_tls=account.security == "starttls",
             tls_context=self._tls,
-            username=account.username,
-            password=password,
             timeout=CONNECT_WITHIN_S,
         )
         await client.connect()
+        try:
+            await self._log_in(client)
+        except BaseException:
+            client.close()
+            raise
         client.timeout = None  # the message's own time is the caller's
         self._client = client
         return client
+
+    async def _log_in(self, client: aiosmtplib.SMTP) -> None:
+        """By one mechanism, once: to try the others with the same password is what gets an account locked."""
+        account = self._account
+        if account.username is None or account.password is None:
+            return
+        if client.is_ehlo_or_helo_needed:
+            await client.ehlo()
+        password = account.password.get_secret_value()
+        if "plain" in client.server_auth_methods:
+            await client.auth_plain(account.username, password)
+        elif "login" in client.server_auth_methods:
+            await client.auth_login(account.username, password)
+        else:
+            raise aiosmtplib.SMTPNotSupported("the relay offers neither AUTH PLAIN nor AUTH LOGIN")
 
     async def _socket(self) -> socket.socket:
         """A connection to the first vetted address that answers."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import ssl
 from email import message_from_bytes
-from email.message import EmailMessage
-from email.policy import default
+from email.header import decode_header, make_header
+from email.message import Message
 from typing import Any, AnyStr
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
@@ -17,6 +18,10 @@ from deploy.providers.inbox import Inbox, KeyReusedError
 
 REQUIRED = ("From", "To", "Subject", "Date", "Message-ID")
 TOLD = "told to misbehave"
+
+logging.getLogger("mail.log").setLevel(
+    logging.ERROR
+)  # aiosmtpd warns of its own deprecations with every login
 
 
 class MailSink(SMTP):
@@ -106,7 +111,7 @@ class MailSink(SMTP):
     async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str | None:  # noqa: N802
         """The whole content is there: check, take, answer; or misbehave as told."""
         raw = envelope.original_content or b""
-        mail = message_from_bytes(raw, policy=default)
+        mail = message_from_bytes(raw)
         if wrong := _wrong(mail, envelope, raw):
             self._inbox.complain("email", wrong)
             return f"554 5.6.0 {wrong}"
@@ -162,7 +167,7 @@ class MailSink(SMTP):
             await super().push(status)
 
 
-def _wrong(mail: EmailMessage, envelope: Envelope, raw: bytes) -> str | None:
+def _wrong(mail: Message, envelope: Envelope, raw: bytes) -> str | None:
     """What a careful receiver would hold against the mail."""
     for header in REQUIRED:
         if len(mail.get_all(header, [])) != 1:
@@ -175,7 +180,7 @@ def _wrong(mail: EmailMessage, envelope: Envelope, raw: bytes) -> str | None:
     if len(envelope.rcpt_tos) != 1:
         return "not exactly one recipient"
     if mail.get_content_type() == "multipart/alternative":
-        kinds = [part.get_content_type() for part in mail.iter_parts()]
+        kinds = [part.get_content_type() for part in _texts(mail)]
         if kinds != ["text/plain", "text/html"]:
             return f"alternatives are {', '.join(kinds)}, not text then HTML"
     elif mail.get_content_type() != "text/plain":
@@ -183,26 +188,30 @@ def _wrong(mail: EmailMessage, envelope: Envelope, raw: bytes) -> str | None:
     return None
 
 
-def _tenant(mail: EmailMessage) -> str:
+def _tenant(mail: Message) -> str:
     parts = str(mail.get("Feedback-ID", "")).split(":")
     return parts[1] if len(parts) == 4 else ""
 
 
-def _content(mail: EmailMessage) -> dict[str, object]:
-    content: dict[str, object] = {"subject": str(mail["Subject"])}
-    for kind in ("plain", "html"):
-        part = mail.get_body((kind,))
-        if part is not None:
-            content["text" if kind == "plain" else kind] = part.get_content()
+def _content(mail: Message) -> dict[str, object]:
+    content: dict[str, object] = {"subject": str(make_header(decode_header(mail["Subject"])))}
+    for part in _texts(mail):
+        body = part.get_payload(decode=True)
+        name = "html" if part.get_content_type() == "text/html" else "text"
+        content[name] = body.decode("utf-8", "replace") if isinstance(body, bytes) else ""
     return content
 
 
-def _same(mail: EmailMessage) -> bytes:
+def _texts(mail: Message) -> list[Message]:
+    return [part for part in mail.walk() if not part.is_multipart()]
+
+
+def _same(mail: Message) -> bytes:
     """What two attempts at one delivery share: everything but the date."""
     digest = hashlib.sha256()
     for header in ("From", "To", "Subject", "Message-ID"):
         digest.update(f"{header}: {mail[header]}\n".encode("utf-8", "surrogateescape"))
-    for part in mail.walk():
+    for part in _texts(mail):
         payload = part.get_payload(decode=True)
         digest.update(payload if isinstance(payload, bytes) else b"")
     return digest.digest()
