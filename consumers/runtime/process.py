@@ -42,13 +42,14 @@ def run(
     settings: Settings,
     stopping: threading.Event,
     committed: Callable[[DecisionsT], None] = lambda _: None,
+    registry: CollectorRegistry | None = None,
 ) -> None:
     """Run a group until `stopping` is set; finishes the batch in hand, then leaves the group.
 
     Raises `StopRunning` with the exit code when the process must end for another reason. Any number of
-    processes may run the same group. `committed` is `BatchTransaction`'s.
+    processes may run the same group. `committed` is `BatchTransaction`'s; `registry` serves further metrics of the process.
     """
-    registry = CollectorRegistry()
+    registry = registry or CollectorRegistry()
     metrics = RuntimeMetrics(registry, group.name)
     database = Database(settings.database_url.get_secret_value(), f"tellonce-{group.name}", stopping.is_set)
     admin = admin_client(settings)

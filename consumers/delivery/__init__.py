@@ -1,0 +1,1 @@
+"""Claim, call, record: how a prepared delivery reaches its provider."""

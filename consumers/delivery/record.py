@@ -1,0 +1,79 @@
+"""Answers, recorded: compare-and-set on the attempt's token, every attempt logged, whoever waited woken."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from connectors.providers.model import Answer, Outcome
+from consumers.delivery.claim import QUERIES, Moment, Resolution, may_resend, resolve
+from consumers.delivery.decide import record
+from consumers.delivery.sender import Answered
+from consumers.runtime.arrays import nullable_array, text_array
+from consumers.runtime.tx import Tx
+
+NOT_BEGUN = Answer(Outcome.RETRY, error="the lease was too old to begin the call")
+_random = random.SystemRandom()
+
+
+def record_answers(tx: Tx, moment: Moment, answered: Sequence[Answered]) -> list[Resolution]:
+    """Record these. An answer to an attempt that has been given up meanwhile changes nothing, unless it says that
+    the message was accepted: that is true whatever we thought.
+    """
+    if not answered:
+        return []
+    answers = [each.answer or NOT_BEGUN for each in answered]
+    keys = {
+        "delivery_ids": text_array([each.job.message.delivery_id for each in answered]),
+        "tenant_ids": text_array([each.job.message.tenant_id for each in answered]),
+        "tokens": text_array([each.job.token for each in answered]),
+    }
+    found = tx.ask(
+        QUERIES["lock_attempts"],
+        {**keys, "accepted": [answer.outcome is Outcome.ACCEPTED for answer in answers]},
+    )
+    tx.send(
+        QUERIES["log_attempts"],
+        {
+            **keys,
+            "attempts": [each.job.message.attempt for each in answered],
+            "began": [_instant(each.began_at) for each in answered],
+            "ended": [_instant(each.ended_at) for each in answered],
+            "outcomes": text_array([answer.outcome for answer in answers]),
+            "statuses": [answer.status for answer in answers],
+            "provider_refs": nullable_array([answer.provider_ref for answer in answers]),
+            "errors": nullable_array([answer.error for answer in answers]),
+            "latencies": [round((each.ended_at - each.began_at) * 1000) for each in answered],
+        },
+    )
+    resolutions: list[Resolution] = []
+    for ordinal, attempts, first_attempt_at in found.rows():
+        each, answer = answered[ordinal - 1], answers[ordinal - 1]
+        message = each.job.message
+        made = record(
+            answer,
+            attempts=attempts,
+            first_attempt_at=first_attempt_at or moment.now,
+            now=moment.now,
+            pace=moment.pace,
+            may_resend=may_resend(each.job.seat.desk, first_attempt_at, moment.now),
+            chance=_random.random(),
+        )
+        resolutions.append(
+            Resolution(
+                message.delivery_id,
+                message.tenant_id,
+                None,
+                made.state,
+                made.reason,
+                made.due_at,
+                answer.provider_ref,
+            )
+        )
+    resolve(tx, moment, resolutions)
+    return resolutions
+
+
+def _instant(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,1 @@
+"""Claim, call, record on the real database and the local providers."""
