@@ -6,12 +6,17 @@ import threading
 from collections.abc import Callable, Mapping
 
 from connectors.debezium.watch import CaptureProcess
+from connectors.kafka.topics import CHANNELS
+from connectors.providers.accounts import AccountsError, load_accounts
 from connectors.settings import Settings
+from consumers.delivery.process import run as deliver
 from consumers.rules.consumer import Rules
 from consumers.runtime import process
 from consumers.supersession.consumer import Supersession
 from deploy.cli import session
+from deploy.cli.failures import NotConfigured
 from producers.clock.run import ClockProcess
+from schemas.products.audience import Channel
 from schemas.products.catalogue import Catalogue, LoadedProduct
 
 Work = Callable[[Settings, threading.Event], None]
@@ -21,13 +26,14 @@ Work = Callable[[Settings, threading.Event], None]
 
 
 def groups(catalogue: Catalogue) -> Mapping[str, Work]:
-    """Every group of this installation: `supersession.<product>` and `rules.<product>` for each product, the clock,
-    and capture's supervisor.
+    """Every group of this installation: `supersession.<product>` and `rules.<product>` for each product,
+    `delivery.<channel>` for each channel, the clock, and capture's supervisor.
     """
     products = sorted(catalogue.products.items())
     supersession = {f"supersession.{name}": _supersession(loaded, catalogue) for name, loaded in products}
     rules = {f"rules.{name}": _rules(loaded, catalogue) for name, loaded in products}
-    return {**supersession, **rules, "clock": _clock, "capture": _capture}
+    delivery = {f"delivery.{channel}": _delivery(Channel(channel), catalogue) for channel in CHANNELS}
+    return {**supersession, **rules, **delivery, "clock": _clock, "capture": _capture}
 
 
 def _supersession(loaded: LoadedProduct, catalogue: Catalogue) -> Work:
@@ -42,6 +48,18 @@ def _rules(loaded: LoadedProduct, catalogue: Catalogue) -> Work:
     def work(settings: Settings, stop: threading.Event) -> None:
         _needs(settings, "database_url", "kafka_bootstrap")
         process.run(Rules(loaded.product), catalogue, settings, stop)
+
+    return work
+
+
+def _delivery(channel: Channel, catalogue: Catalogue) -> Work:
+    def work(settings: Settings, stop: threading.Event) -> None:
+        _needs(settings, "database_url", "kafka_bootstrap")
+        try:
+            accounts = load_accounts(settings.accounts)
+        except AccountsError as error:
+            raise NotConfigured(str(error)) from error
+        deliver(channel, catalogue, accounts, settings, stop)
 
     return work
 
