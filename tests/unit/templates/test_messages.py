@@ -177,6 +177,13 @@ def test_a_message_says_something(templates: dict[str, str]) -> None:
         message(templates, channel=Channel.INAPP, payload={"x": " \n"})
 
 
+def test_a_title_of_control_characters_says_nothing() -> None:
+    with pytest.raises(TemplateFailure, match="says nothing"):
+        message(
+            {"en.txt": "x", "en.subject": "{{ payload.x }}"}, channel=Channel.INAPP, payload={"x": "\x00"}
+        )
+
+
 def test_every_template_that_does_not_compile_is_told() -> None:
     with pytest.raises(InvalidTemplates) as invalid:
         renderer({"en.txt": "{{", "de.txt": "{%", "fr.txt": "ok"}, channel=Channel.INAPP)
