@@ -36,7 +36,8 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="GROUP",
-            help="supersession.<product>, rules.<product>, delivery.<channel>, clock or capture; one that comes twice runs twice.",
+            help="supersession.<product>, rules.<product>, delivery.<channel>, clock or capture;"
+            " one that comes twice runs twice.",
             show_default=False,
         ),
     ] = None,
