@@ -41,6 +41,8 @@ class WhatsAppEndpoint:
         try:
             body = await request.read()
             message = self._checked(request, body)
+        except ConnectionResetError:
+            return web.Response(status=400)  # to nobody: the caller left before it had said all
         except BadRequestError as error:
             self._inbox.complain("whatsapp", str(error))
             return _refusal(error.status, error.code, str(error))
