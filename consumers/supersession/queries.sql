@@ -27,12 +27,12 @@ SELECT lead.tenant_id, lead.subject_id, live.nudge_id::text, live.kind, live.eve
 
 -- name: causes
 -- The events that armed nudges, for audiences that are named in them.
-SELECT cause.event_id::text, fact.event_type, fact.content_type, fact.payload
-  FROM unnest(%(event_ids)s::uuid[], %(tenant_ids)s::text[]) AS cause (event_id, tenant_id)
+SELECT wanted.event_id::text, fact.event_type, fact.content_type, fact.payload
+  FROM unnest(%(event_ids)s::uuid[], %(tenant_ids)s::text[]) AS wanted (event_id, tenant_id)
  CROSS JOIN LATERAL (
        SELECT event_type, content_type, payload
          FROM platform.outbox
-        WHERE event_id = cause.event_id AND tenant_id = cause.tenant_id
+        WHERE event_id = wanted.event_id AND tenant_id = wanted.tenant_id
        OFFSET 0) AS fact;
 
 -- name: insert_leads

@@ -24,6 +24,7 @@ Outcome = tuple[str, str]
 SHOWN: Sequence[tuple[str, Outcome]] = (
     ("nudges scheduled", ("scheduled", "")),
     ("told at once (immediate)", ("immediate", "")),
+    ("immediate, and nobody to tell", ("immediate", "nobody")),
     ("dropped: not further than reached", ("dropped", "not_further")),
     ("dropped: the journey had ended", ("dropped", "ended")),
     ("dropped: before the restart", ("dropped", "before_restart")),

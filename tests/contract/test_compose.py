@@ -23,7 +23,7 @@ from connectors.settings import Settings
 
 CLONE = Path(__file__).parents[2]
 DOCKER = CLONE / "deploy" / "docker"
-OURS = {"migrate", "connector", "supersession-loans", "clock", "capture"}
+OURS = {"migrate", "connector", "supersession-loans", "rules-loans", "clock", "capture"}
 ONCE = {"migrate", "connector"}
 ENGINES = {"postgres", "kafka", "connect"}
 

@@ -13,7 +13,8 @@ from typing import Any, TypedDict, Unpack
 from psycopg import Connection
 
 from connectors.postgres import sql
-from producers import outbox
+from producers import directory, outbox
+from producers.directory import Contact
 from producers.products.loans.application import BECOMES, Application, Move, State, UnknownLeadError
 
 PRODUCT = "loans"
@@ -50,12 +51,18 @@ class LoanService:
         self._conn = conn
         self._tenant = tenant_id
 
-    def start_application(self, lead_id: str, *, applicant_id: str, **when: Unpack[When]) -> str:
-        """Somebody begins an application. Beginning again is an event too, and no second application."""
-        return self._do(Move.START, lead_id, {"applicant": applicant_id}, {}, **when)
+    def start_application(
+        self, lead_id: str, *, applicant_id: str, contact: Contact | None = None, **when: Unpack[When]
+    ) -> str:
+        """Somebody begins an application, and is its applicant in the platform's directory from now on, reached as
+        `contact` says. Beginning again is an event too, and no second application.
+        """
+        return self._do(Move.START, lead_id, {"applicant": applicant_id, "contact": contact}, {}, **when)
 
     def verify_phone(self, lead_id: str, *, phone: str, **when: Unpack[When]) -> str:
-        """The phone number is the applicant's. It stays here: events carry ids, not personal data."""
+        """The phone number is the applicant's, and where they are told from now on if they have a contact. Events do
+        not carry it: ids, not personal data.
+        """
         return self._do(Move.VERIFY_PHONE, lead_id, {"phone": phone}, {}, **when)
 
     def complete_credit_check(self, lead_id: str, *, credit_score: int, **when: Unpack[When]) -> str:
@@ -93,11 +100,12 @@ class LoanService:
         """The money is out."""
         return self._do(Move.DISBURSE, lead_id, {}, {}, **when)
 
-    def assign_advisor(self, lead_id: str, *, advisor_id: str, **when: Unpack[When]) -> str:
-        """A sales advisor looks after the applicant from now on."""
-        return self._do(
-            Move.ASSIGN_ADVISOR, lead_id, {"advisor": advisor_id}, {"advisor_id": advisor_id}, **when
-        )
+    def assign_advisor(
+        self, lead_id: str, *, advisor_id: str, contact: Contact | None = None, **when: Unpack[When]
+    ) -> str:
+        """A sales advisor looks after the applicant from now on, reached as `contact` says."""
+        columns = {"advisor": advisor_id, "contact": contact}
+        return self._do(Move.ASSIGN_ADVISOR, lead_id, columns, {"advisor_id": advisor_id}, **when)
 
     def application(self, lead_id: str) -> Application:
         """The application as it stands."""
@@ -131,6 +139,7 @@ class LoanService:
             if not self._is_recorded(event):
                 application.check(move)
                 self._change(move, {**key, **columns})
+                self._keep_directory(move, application, columns)
             return outbox.append_many(self._conn, [event])[
                 0
             ]  # once recorded it only says whether this is the same
@@ -141,6 +150,22 @@ class LoanService:
             self._conn.execute(_queries[statement], values)
         elif move in BECOMES:
             self._conn.execute(_queries["move"], {**values, "state": BECOMES[move]})
+
+    def _keep_directory(self, move: Move, application: Application, columns: Mapping[str, object]) -> None:
+        """What the move says of people, for whoever is told because of it."""
+        match move:
+            case Move.START:
+                role, user = "applicant", application.applicant_id
+            case Move.ASSIGN_ADVISOR:
+                role, user = "advisor", str(columns["advisor"])
+            case Move.VERIFY_PHONE:
+                directory.set_phone(self._conn, self._tenant, application.applicant_id, str(columns["phone"]))
+                return
+            case _:
+                return
+        directory.assign(self._conn, self._tenant, PRODUCT, application.lead_id, role, user)
+        if isinstance(contact := columns["contact"], Contact):
+            directory.put_contact(self._conn, self._tenant, user, contact)
 
     def _narrow(self) -> None:
         self._conn.execute(_queries["narrow"], {"tenant": self._tenant})

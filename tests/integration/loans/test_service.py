@@ -12,6 +12,8 @@ import pytest
 from psycopg import Connection
 
 from deploy.local.stack import Stack
+from producers import directory
+from producers.directory import Contact
 from producers.outbox import EventConflictError, InvalidEventError, UnknownTenantError
 from producers.products.loans.application import InvalidMoveError, Move, State, UnknownLeadError
 from producers.products.loans.service import LoanService
@@ -149,3 +151,56 @@ def test_another_tenants_applications_are_neither_seen_nor_changed(
     with pytest.raises(UnknownLeadError):
         LoanService(domain, other).application(LEAD)
     assert loans.application(LEAD).applicant_id == "u-1"
+
+
+def people(conn: Connection[Any], tenant: str) -> dict[str, tuple[str, str | None, str | None]]:
+    """By role on the lead: who has it, and how they are reached."""
+    rows = conn.execute(
+        "SELECT a.role, a.user_id, c.email, c.phone FROM platform.assignment a"
+        " LEFT JOIN platform.contact c ON c.tenant_id = a.tenant_id AND c.user_id = a.user_id"
+        " WHERE a.tenant_id = %s AND a.product = 'loans' AND a.subject_id = %s",
+        [tenant, LEAD],
+    ).fetchall()
+    return {role: tuple(person) for role, *person in rows}
+
+
+def test_whoever_is_told_is_in_the_directory_with_the_event(
+    loans: LoanService, domain: Connection[Any], tenant: str
+) -> None:
+    loans.start_application(LEAD, applicant_id="u-1", contact=Contact("Ana", email="ana@example.org"))
+    loans.assign_advisor(LEAD, advisor_id="adv-1", contact=Contact("Ben", email="ben@example.org"))
+    loans.verify_phone(LEAD, phone="+4930123456")
+    assert people(domain, tenant) == {
+        "applicant": ("u-1", "ana@example.org", "+4930123456"),
+        "advisor": ("adv-1", "ben@example.org", None),
+    }
+    loans.assign_advisor(LEAD, advisor_id="adv-2")
+    assert people(domain, tenant)["advisor"] == ("adv-2", None, None)
+
+
+def test_beginning_again_leaves_the_applicant(
+    loans: LoanService, domain: Connection[Any], tenant: str
+) -> None:
+    loans.start_application(LEAD, applicant_id="u-1")
+    loans.start_application(LEAD, applicant_id="u-2")
+    assert people(domain, tenant)["applicant"][0] == "u-1"
+
+
+def test_a_contact_that_is_refused_takes_the_move_with_it(
+    loans: LoanService, domain: Connection[Any], tenant: str
+) -> None:
+    with pytest.raises(psycopg.errors.CheckViolation, match="contact_email_check"):
+        loans.start_application(LEAD, applicant_id="u-1", contact=Contact(email="a@b\nBcc: c@d"))
+    assert (people(domain, tenant), told(domain, tenant)) == ({}, [])
+
+
+def test_the_directory_forgets(domain: Connection[Any], tenant: str) -> None:
+    directory.put_contact(domain, tenant, "u-1", Contact("Ana", phone="+4930123456"))
+    directory.put_contact(domain, tenant, "u-1", Contact("Ana", phone="+4930123456"))
+    assert directory.set_phone(domain, tenant, "u-1", "+4930654321")
+    assert directory.forget(domain, tenant, "u-1")
+    assert not directory.forget(domain, tenant, "u-1")
+    assert not directory.set_phone(domain, tenant, "u-1", "+4930123456")
+    directory.assign(domain, tenant, "loans", LEAD, "advisor", "u-1")
+    assert directory.unassign(domain, tenant, "loans", LEAD, "advisor")
+    assert not directory.unassign(domain, tenant, "loans", LEAD, "advisor")

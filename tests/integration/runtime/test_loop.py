@@ -88,7 +88,7 @@ def line(pipeline: Stack, owner: psycopg.Connection[Any], tmp_path: Path) -> Ite
         path.write_text(path.read_text().replace("worklog", product))
     register_products(owner, [product])
     admin = admin_client(pipeline.settings)
-    ensure_topics(admin, [TopicSpec(f"events.{product}")])
+    ensure_topics(admin, [TopicSpec(f"{stage}.{product}") for stage in ("events", "timers")])
     tenant = f"t-{uuid.uuid4().hex[:12]}"
     tenants.create(owner, tenant)
     log = tmp_path / "loop.log"
