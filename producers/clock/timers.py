@@ -42,8 +42,9 @@ class ClockChangedError(RuntimeError):
 
 
 class Due(NamedTuple):
-    """A nudge that is due, locked by this transaction."""
+    """A nudge that is due, locked by this transaction; until its end the row stays at its address."""
 
+    address: str
     nudge_id: str
     tenant_id: str
     product: str
@@ -92,6 +93,7 @@ class Fired:
 def fire(conn: Connection[Any], after: str = "") -> Fired:
     """Fire at most `BATCH` due nudges in one transaction, tenants after `after` first."""
     with conn.transaction():
+        conn.execute(_queries["no_scans"])
         reading, real = clock.read_at(conn)
         now = reading.now(real)
         times = {"now": now, "real": real, "after": after, "share": SHARE}
@@ -176,10 +178,7 @@ def _change(
 ) -> None:
     if not nudges:
         return
-    rows: dict[str, object] = {
-        "nudge_ids": [nudge.nudge_id for nudge in nudges],
-        "tenant_ids": [nudge.tenant_id for nudge in nudges],
-    }
+    rows: dict[str, object] = {"addresses": [nudge.address for nudge in nudges]}
     changed = conn.execute(_queries[statement], rows | dict(values)).rowcount
     if changed != len(nudges):
         raise ClockChangedError(f"{statement}: {changed} of {len(nudges)} locked nudges changed")

@@ -5,14 +5,14 @@
 -- name: lock_waiting
 -- Those whose past was not complete and whose retry has come. One that is due no more (time was moved back) comes too: it
 -- waits for nothing but its time.
-SELECT nudge.nudge_id::text, nudge.tenant_id, nudge.product, nudge.subject_id, nudge.event_id::text, nudge.due_at
+SELECT nudge.address::text, nudge.nudge_id::text, nudge.tenant_id, nudge.product, nudge.subject_id, nudge.event_id::text, nudge.due_at
   FROM (SELECT t.tenant_id
           FROM platform.tenant AS t
          WHERE t.state = 'active' AND t.held_at IS NULL
          ORDER BY t.tenant_id <= %(after)s, t.tenant_id
         OFFSET 0) AS running
  CROSS JOIN LATERAL (
-       SELECT n.*
+       SELECT n.ctid AS address, n.*
          FROM platform.nudge AS n
         WHERE n.tenant_id = running.tenant_id
           AND n.state = 'scheduled'
@@ -26,14 +26,14 @@ SELECT nudge.nudge_id::text, nudge.tenant_id, nudge.product, nudge.subject_id, n
 -- name: lock_due
 -- Round-robin: tenants after the one that was served last come first, each with a share, oldest first within one. What
 -- another clock or supersession has locked is passed over.
-SELECT nudge.nudge_id::text, nudge.tenant_id, nudge.product, nudge.subject_id, nudge.event_id::text, nudge.due_at
+SELECT nudge.address::text, nudge.nudge_id::text, nudge.tenant_id, nudge.product, nudge.subject_id, nudge.event_id::text, nudge.due_at
   FROM (SELECT t.tenant_id
           FROM platform.tenant AS t
          WHERE t.state = 'active' AND t.held_at IS NULL
          ORDER BY t.tenant_id <= %(after)s, t.tenant_id
         OFFSET 0) AS running
  CROSS JOIN LATERAL (
-       SELECT n.*
+       SELECT n.ctid AS address, n.*
          FROM platform.nudge AS n
         WHERE n.tenant_id = running.tenant_id
           AND n.state = 'scheduled'
@@ -44,16 +44,15 @@ SELECT nudge.nudge_id::text, nudge.tenant_id, nudge.product, nudge.subject_id, n
           FOR UPDATE SKIP LOCKED) AS nudge
  LIMIT %(limit)s;
 
+-- name: no_scans
+-- A day's partition is new every midnight: nobody has counted it yet, and the planner would read all of it.
+SET LOCAL enable_seqscan = off;
+
 -- name: fire
+-- By row address, as all changes here: what this transaction has locked does not move.
 UPDATE platform.nudge AS nudge
    SET state = 'pending', updated_at = %(now)s
-  FROM unnest(%(nudge_ids)s::uuid[], %(tenant_ids)s::text[]) AS due (nudge_id, tenant_id)
- CROSS JOIN LATERAL (
-       SELECT locked.ctid AS address
-         FROM platform.nudge AS locked
-        WHERE locked.nudge_id = due.nudge_id AND locked.tenant_id = due.tenant_id
-       OFFSET 0) AS found
- WHERE nudge.ctid = found.address
+ WHERE nudge.ctid = ANY(%(addresses)s::tid[])
    AND nudge.state = 'scheduled';
 
 -- name: announce
@@ -77,26 +76,14 @@ UPDATE platform.nudge AS nudge
    SET waits_since = coalesce(nudge.waits_since, %(real)s),
        retry_at = %(real)s::timestamptz
                   + least(%(longest)s, greatest(%(shortest)s, %(real)s - coalesce(nudge.waits_since, %(real)s)))
-  FROM unnest(%(nudge_ids)s::uuid[], %(tenant_ids)s::text[]) AS held_back (nudge_id, tenant_id)
- CROSS JOIN LATERAL (
-       SELECT locked.ctid AS address
-         FROM platform.nudge AS locked
-        WHERE locked.nudge_id = held_back.nudge_id AND locked.tenant_id = held_back.tenant_id
-       OFFSET 0) AS found
- WHERE nudge.ctid = found.address
+ WHERE nudge.ctid = ANY(%(addresses)s::tid[])
    AND nudge.state = 'scheduled';
 
 -- name: put_back
 -- Due no more: an ordinary timer again.
 UPDATE platform.nudge AS nudge
    SET waits_since = NULL, retry_at = NULL
-  FROM unnest(%(nudge_ids)s::uuid[], %(tenant_ids)s::text[]) AS early (nudge_id, tenant_id)
- CROSS JOIN LATERAL (
-       SELECT locked.ctid AS address
-         FROM platform.nudge AS locked
-        WHERE locked.nudge_id = early.nudge_id AND locked.tenant_id = early.tenant_id
-       OFFSET 0) AS found
- WHERE nudge.ctid = found.address
+ WHERE nudge.ctid = ANY(%(addresses)s::tid[])
    AND nudge.state = 'scheduled';
 
 -- name: outlook
