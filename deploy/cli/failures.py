@@ -21,6 +21,7 @@ from connectors.postgres.clock import ClockMissingError
 from connectors.postgres.errors import Fault, fault, message
 from connectors.postgres.migrate import SchemaVersionError
 from connectors.registry import InvalidProduct
+from consumers.delivery.operate import DeliveryRefused
 from consumers.runtime.dead_letters import DeadLetterRefused
 from consumers.runtime.errors import StopRunning
 from deploy.cli.exits import Exit
@@ -91,7 +92,9 @@ def explain(error: Exception) -> Failure:
             return _database(error)
         case SpecError() | InvalidClockError():
             return Failure(Exit.USAGE, text)
-        case TenantError() | OutboxError() | DeadLetterRefused() | InvalidLogError() | ImportRefusedError():
+        case TenantError() | OutboxError() | InvalidLogError() | ImportRefusedError():
+            return Failure(Exit.PROBLEMS, text)
+        case DeadLetterRefused() | DeliveryRefused():
             return Failure(Exit.PROBLEMS, text)
         case UnknownProductError() | UnknownEventTypeError():
             return Failure(Exit.PROBLEMS, str(error.args[0]))

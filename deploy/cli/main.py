@@ -18,6 +18,7 @@ from deploy.cli import (
     connector,
     contracts,
     dead_letters,
+    deliveries,
     demo,
     importing,
     migrate,
@@ -66,6 +67,7 @@ for family, named, panel in (
     (connector.app, "connector", INSTALLATION),
     (tenants.app, "tenant", INSTALLATION),
     (clock.app, "clock", INSTALLATION),
+    (deliveries.app, "deliveries", LOOKING),
     (dead_letters.app, "dead-letter", LOOKING),
 ):
     app.add_typer(flowing(family), name=named, rich_help_panel=panel, no_args_is_help=True)

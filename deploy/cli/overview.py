@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,6 +17,7 @@ from deploy.cli import session
 from deploy.cli.alarms import in_words
 from deploy.cli.exits import Exit
 from deploy.cli.failures import explain
+from schemas.states import DeliveryState
 
 QUERIES = load("deploy.cli", "queries.sql")
 
@@ -66,6 +67,21 @@ class Dead:
     since: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """A channel's deliveries in one state. Of those queued: how many are due, the first of them, and how many only a
+    person can let go on.
+    """
+
+    channel: str
+    state: str
+    count: int
+    due: int
+    oldest_due_at: datetime | None
+    without_account: int
+    without_template: int
+
+
 @dataclass(slots=True)
 class Overview:
     """What was found; a part that could not be asked is empty, and `problems` says why in words."""
@@ -77,6 +93,7 @@ class Overview:
     lag: list[Lag] | None = None
     completeness: Completeness | None = None
     nudges: list[Live] = field(default_factory=list)
+    deliveries: list[Messages] = field(default_factory=list)
     dead_letters: list[Dead] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     failed: Exit | None = None
@@ -116,11 +133,35 @@ def _database(found: Overview) -> None:
         found.tenants = {"all": every, "suspended": suspended, "held": held}
         found.nudges = [Live(*row) for row in conn.execute(QUERIES.live_nudges).fetchall()]
         found.dead_letters = [Dead(*row) for row in conn.execute(QUERIES.open_dead_letters).fetchall()]
+        found.deliveries = [Messages(*row) for row in conn.execute(QUERIES.delivery_counts).fetchall()]
         row = conn.execute(QUERIES.reconciler).fetchone()
         found.completeness = Completeness(*row) if row else None
     found.problems += completeness_problems(found.completeness, real)
+    found.problems += delivery_problems(found.deliveries)
     for dead in found.dead_letters:
         found.problems.append(f"{dead.open} open dead letters of {dead.group}: {dead.reason}")
+
+
+def delivery_problems(seen: Iterable[Messages]) -> list[str]:
+    """What nobody but a person can let go on."""
+    problems = []
+    for each in seen:
+        of_channel = f"deliveries on {each.channel}"
+        if each.state == DeliveryState.HELD:
+            problems.append(
+                f"{of_channel}: {each.count:,} on hold, and nobody knows whether they went out;"
+                f" `tellonce deliveries --state held --channel {each.channel}`, then `retry` or `cancel`"
+            )
+        if each.without_account:
+            problems.append(
+                f"{of_channel}: {each.without_account:,} wait for a provider's account; see TELLONCE_ACCOUNTS"
+            )
+        if each.without_template:
+            problems.append(
+                f"{of_channel}: {each.without_template:,} wait for a template that does not render;"
+                " `tellonce product check`"
+            )
+    return problems
 
 
 def completeness_problems(seen: Completeness | None, real: datetime) -> list[str]:

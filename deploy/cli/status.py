@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import typer
 from rich.console import Group, RenderableType
@@ -11,7 +11,7 @@ from rich.text import Text
 from deploy.cli import overview
 from deploy.cli.options import LOOKING, Json, examples
 from deploy.cli.output import emit, moment, printable, show, table
-from deploy.cli.overview import Completeness, Overview
+from deploy.cli.overview import Completeness, Messages, Overview
 from deploy.local import commands
 from deploy.local.running import Component
 
@@ -24,8 +24,8 @@ app = typer.Typer()
 def status(json: Json = False) -> None:
     """The whole pipeline in one look.
 
-    Stack, connector, lag of each group, completeness, live nudges, dead letters. Exit 1 when something needs a
-    person, 69 or 78 when something could not be asked; that hides nothing else.
+    Stack, connector, lag of each group, completeness, live nudges, deliveries by channel and state, dead letters.
+    Exit 1 when something needs a person, 69 or 78 when something could not be asked; that hides nothing else.
     """
     found = overview.look()
     stack: Mapping[Component, bool] = commands.state().alive if commands.ROOT.exists() else {}
@@ -49,6 +49,7 @@ def _as_json(found: Overview) -> dict[str, object]:
         "groups": found.lag,
         "completeness": found.completeness,
         "nudges": found.nudges,
+        "deliveries": found.deliveries,
         "dead_letters": found.dead_letters,
         "problems": found.problems,
     }
@@ -65,6 +66,7 @@ def _rendered(found: Overview, stack: Mapping[Component, bool]) -> RenderableTyp
         *((f"group {lag.group}", f"{lag.behind:,} records behind") for lag in found.lag or ()),
         ("completeness", _complete(found.completeness)),
         *((f"nudges of {n.product}", f"{n.live:,} live, {n.due:,} of them due") for n in found.nudges),
+        *((f"deliveries on {channel}", said) for channel, said in _messages(found.deliveries).items()),
         ("open dead letters", sum(dead.open for dead in found.dead_letters) if found.now else None),
     ]
     problems = [Text.assemble(("! ", "bold red"), printable(problem)) for problem in found.problems]
@@ -75,6 +77,15 @@ def _clock(found: Overview) -> str | None:
     if found.now is None:
         return None
     return moment(found.now) + (f" at {found.clock_rate:g} times real time" if found.clock_rate != 1 else "")
+
+
+def _messages(deliveries: Iterable[Messages]) -> Mapping[str, str]:
+    """By channel: how many in each state, and since when something is due."""
+    said: dict[str, list[str]] = {}
+    for each in deliveries:
+        due = f" ({each.due:,} of them due, the first since {moment(each.oldest_due_at)})" if each.due else ""
+        said.setdefault(each.channel, []).append(f"{each.count:,} {each.state}{due}")
+    return {channel: ", ".join(states) for channel, states in said.items()}
 
 
 def _counted(tenants: Mapping[str, int]) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, assert_never
 
+from deploy.cli.messages import Notified
 from schemas.states import DeadReason, DecisionOutcome, DropReason, NudgeReason
 
 
@@ -74,6 +75,8 @@ class Line:
     recorded_at: datetime | None
     traceparent: str | None
     decisions: list[Told] = field(default_factory=list)
+    notified: list[Notified] = field(default_factory=list)
+    """Who should know because of it. What a nudge says stands where the clock said that it was due."""
 
 
 DROPPED: Mapping[DropReason, str] = {
@@ -102,6 +105,7 @@ DEAD: Mapping[DeadReason, str] = {
     DeadReason.LOST: "capture lost it however often it was sent",
     DeadReason.POISON: "deciding it failed, alone and twice",
 }
+UNTOLD = "nobody to tell: whom it is for is not assigned, not active, or not reached by its channels"
 CANCELLED: Mapping[NudgeReason, str] = {
     NudgeReason.SUPERSEDED: "superseded",
     NudgeReason.ENDED: "the journey ended",
@@ -125,6 +129,20 @@ def tell(rows: Iterable[Row], letters: Iterable[Letter] = ()) -> list[Line]:
             told.insert(_place(told, letter), line)
         line.decisions.append(_dead(letter))
     return told
+
+
+def place_notified(lines: list[Line], notified: Iterable[Notified], timers: Mapping[str, str]) -> None:
+    """Put what was prepared where it was: with the event itself, for a nudge with its timer; `timers` has the timers'
+    event ids by nudge. What lost its line stands at the end, on one of its own, without a type and times.
+    """
+    by_event = {line.event_id: line for line in lines if line.event_id is not None}
+    for each in notified:
+        event_id = timers.get(each.notice.nudge_id or "", each.notice.event_id)
+        line = by_event.get(event_id)
+        if line is None:
+            line = by_event[event_id] = Line(event_id, None, None, None, None)
+            lines.append(line)
+        line.notified.append(each)
 
 
 def _place(told: Sequence[Line], letter: Letter) -> int:
@@ -181,7 +199,7 @@ def in_words(row: Row) -> str:
             due = f"{row.nudge_due_at:%Y-%m-%dT%H:%M:%SZ}" if row.nudge_due_at else "later"
             said = f"nudge {row.nudge_kind or row.nudge_id} due {due}"
         case DecisionOutcome.IMMEDIATE:
-            said = "told at once" if row.reason is None else "to be told at once, and nobody to tell"
+            said = "told at once" if row.reason is None else f"to be told at once, and {UNTOLD}"
         case DecisionOutcome.ADVANCED:
             said = "a retired step: progress noted, nothing to say"
         case DecisionOutcome.ENDED:
@@ -190,9 +208,9 @@ def in_words(row: Row) -> str:
             said = "the journey began anew"
         case DecisionOutcome.FIRED:
             what = f"nudge {row.nudge_kind or row.nudge_id}" if row.nudge_id else "the news"
-            return f"{what} told" if row.reason is None else f"{what} to be told, and nobody to tell"
+            return f"{what} told" if row.reason is None else f"{what} to be told, and {UNTOLD}"
         case DecisionOutcome.CANCELLED:
-            said = "due, and nobody to tell"
+            return f"nudge {row.cancelled_kind or row.cancelled_nudge_id} due and cancelled: {UNTOLD}"
         case DecisionOutcome.IGNORED:
             return "nothing here is about it"
         case DecisionOutcome.TAKEN:

@@ -22,6 +22,8 @@ LISTING = {
     "product list",
     "connector status",
     "tenant list",
+    "deliveries list",
+    "deliveries show",
     "dead-letter list",
     "dead-letter show",
     "clock show",
@@ -71,6 +73,7 @@ def test_whatever_lists_or_shows_has_json() -> None:
         assert "--json" in {name for parameter in TREE[typed].params for name in parameter.opts}, typed
 
 
+DELIVERY = "0198f3a2-7c1e-8b54-9d3f-6a2b8c4d5e6f"
 REACHES_OUT = {
     "migrate": "",
     "run": "clock",
@@ -95,6 +98,10 @@ REACHES_OUT = {
     "tenant revoke": "acme loans_service",
     "clock show": "",
     "clock set": "--real",
+    "deliveries list": "",
+    "deliveries show": DELIVERY,
+    "deliveries retry": DELIVERY,
+    "deliveries cancel": DELIVERY,
     "dead-letter list": "",
     "dead-letter show": "1",
     "dead-letter retry": "1",
@@ -144,7 +151,23 @@ def test_without_a_stack_it_says_how_to_get_one(typed: str, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    "typed", ["nosuch", "why", "run no.such.group", "run", "run clock --all", "nudges --state asleep"]
+    "typed",
+    [
+        "nosuch",
+        "why",
+        "run no.such.group",
+        "run",
+        "run clock --all",
+        "nudges --state asleep",
+        "deliveries --state asleep",
+        "deliveries --channel pigeon",
+        "deliveries show",
+        "deliveries show 7",
+        "deliveries retry",
+        f"deliveries retry {DELIVERY} 7",
+        "deliveries cancel whatever",
+        "deliveries no-such-verb",
+    ],
 )
 def test_a_command_line_that_is_none_is_a_usage_error(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = invoke(typed.split())
@@ -153,6 +176,28 @@ def test_a_command_line_that_is_none_is_a_usage_error(typed: str, capsys: pytest
     assert code == Exit.USAGE
     assert said.out == ""
     assert said.err
+
+
+@pytest.mark.parametrize("typed", ["deliveries", "deliveries --json --tenant acme", "deliveries list"])
+def test_deliveries_alone_lists_them(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(typed.split()) == Exit.CONFIGURATION
+    assert "TELLONCE_DATABASE_URL" in capsys.readouterr().err
+
+
+def test_changing_deliveries_is_the_owner_s(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("retry", "cancel"):
+        invoke(["deliveries", verb, DELIVERY])
+        assert "TELLONCE_ADMIN_DATABASE_URL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_of_deliveries_shows_what_can_be_done_with_them(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["deliveries", option]) == Exit.OK
+    said = capsys.readouterr().out
+    for verb in ("list", "show", "retry", "cancel"):
+        assert verb in said
 
 
 @pytest.mark.parametrize(

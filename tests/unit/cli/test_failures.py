@@ -16,6 +16,7 @@ from connectors.kafka.topics import PartitionCountChanged
 from connectors.postgres.migrate import SchemaVersionError
 from connectors.registry import InvalidProduct
 from connectors.settings import Settings
+from consumers.delivery.operate import DeliveryRefused
 from consumers.runtime.dead_letters import DeadLetterRefused
 from consumers.runtime.errors import EXIT_TEMPFAIL, StopRunning
 from deploy.cli.exits import Exit
@@ -59,6 +60,7 @@ NO_BROKER = KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))
         (InvalidProduct([ProductProblem("p.yaml", 3, "no")]), Exit.CONFIGURATION, "p.yaml:3: no"),
         (StopRunning("the database is away", EXIT_TEMPFAIL), Exit.TEMPORARY, "away"),
         (DeadLetterRefused("retried already"), Exit.PROBLEMS, "already"),
+        (DeliveryRefused("delivery 7 has been sent"), Exit.PROBLEMS, "been sent"),
         (StackError("no port"), Exit.PROBLEMS, "no port"),
         (ProcessEndedError("clock ended with exit code 70:\nits log"), Exit.PROBLEMS, "its log"),
         (UnknownTenantError("tenant 'x'"), Exit.PROBLEMS, "tenant 'x'"),

@@ -12,8 +12,16 @@ from connectors.kafka.offsets import TopicOffsets
 from deploy.cli.alarms import WORDS, in_words
 from deploy.cli.exits import Exit
 from deploy.cli.failures import NotConfigured
-from deploy.cli.overview import Completeness, Overview, _part, behind, completeness_problems
-from deploy.cli.status import _complete
+from deploy.cli.overview import (
+    Completeness,
+    Messages,
+    Overview,
+    _part,
+    behind,
+    completeness_problems,
+    delivery_problems,
+)
+from deploy.cli.status import _complete, _messages
 
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
 
@@ -101,3 +109,44 @@ def test_every_alarm_has_its_words() -> None:
     assert set(WORDS) == set(Alarm)
     assert len(set(WORDS.values())) == len(WORDS)
     assert "`tellonce connector resume`" in in_words(Alarm.CONNECTOR_HELD)
+
+
+def messages(state: str, count: int = 3, **of_queued: int) -> Messages:
+    due = of_queued.get("due", 0)
+    return Messages(
+        "whatsapp",
+        state,
+        count,
+        due,
+        NOW if due else None,
+        of_queued.get("without_account", 0),
+        of_queued.get("without_template", 0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen_", "says"),
+    [
+        (messages("held"), "`tellonce deliveries --state held --channel whatsapp`"),
+        (messages("queued", without_account=2), "2 wait for a provider's account"),
+        (messages("queued", without_template=1), "`tellonce product check`"),
+    ],
+)
+def test_what_only_a_person_can_let_go_on_is_a_problem(seen_: Messages, says: str) -> None:
+    (problem,) = delivery_problems([seen_])
+
+    assert problem.startswith("deliveries on whatsapp: ")
+    assert says in problem
+
+
+@pytest.mark.parametrize("state", ["queued", "sending", "sent", "failed", "suppressed", "expired"])
+def test_what_goes_its_way_or_has_ended_is_none(state: str) -> None:
+    assert delivery_problems([messages(state, due=3 if state == "queued" else 0)]) == []
+
+
+def test_a_channel_s_deliveries_are_told_by_state_with_the_first_that_is_due() -> None:
+    told = _messages([messages("queued", 1_200, due=7), messages("sent"), messages("held", 1)])
+
+    assert told == {
+        "whatsapp": "1,200 queued (7 of them due, the first since 2026-12-01T09:00:00Z), 3 sent, 1 held"
+    }

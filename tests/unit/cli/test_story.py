@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deploy.cli.story import CANCELLED, DEAD, DROPPED, Letter, Row, in_words, tell
+from deploy.cli.messages import Notice, Notified
+from deploy.cli.story import CANCELLED, DEAD, DROPPED, Letter, Row, in_words, place_notified, tell
+from deploy.cli.why import _rows
 from schemas.states import NOBODY, DeadReason, DecisionOutcome, DropReason, NudgeReason
 
 AT = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
@@ -164,3 +166,56 @@ def test_a_letter_of_an_event_that_has_its_row_is_told_there() -> None:
 
     assert [decision.reason for decision in line.decisions] == ["wrong_tenant"]
     assert line.recorded_at == AT
+
+
+def notified(event_id: str, nudge_id: str | None = None) -> Notified:
+    return Notified(
+        Notice("m-1", event_id, nudge_id, "loans.sign_offer", "u-1", "applicant", "en", "UTC", AT), []
+    )
+
+
+def test_who_was_told_stands_with_the_event_and_for_a_nudge_with_its_timer() -> None:
+    lines = tell([DECIDED, DECIDED._replace(event_id="t-1", event_type="tellonce.nudge_due")])
+
+    place_notified(lines, [at_once := notified("e-1"), due := notified("e-1", "n-1")], {"n-1": "t-1"})
+
+    assert [line.notified for line in lines] == [[at_once], [due]]
+
+
+def test_who_was_told_is_not_lost_with_the_event() -> None:
+    lines = tell([DECIDED])
+
+    place_notified(lines, [first := notified("gone"), second := notified("gone")], {})
+
+    assert [(line.event_id, line.event_type) for line in lines] == [
+        ("e-1", "loans.offer_submitted"),
+        ("gone", None),
+    ]
+    assert lines[1].notified == [first, second]
+
+
+def test_a_nudge_that_nobody_can_be_told_of_says_so_once() -> None:
+    said = in_words(
+        DECIDED._replace(
+            outcome=DecisionOutcome.CANCELLED,
+            reason=NOBODY,
+            nudge_id=None,
+            cancelled_nudge_id="n-1",
+            cancelled_kind="loans.sign_offer",
+            cancelled_reason=NudgeReason.NOBODY,
+        )
+    )
+
+    assert said.startswith("nudge loans.sign_offer due and cancelled: nobody to tell")
+    assert said.count("nobody") == 1
+
+
+def test_that_a_group_is_not_concerned_is_said_only_when_nobody_says_more() -> None:
+    ignored = DECIDED._replace(group_name="rules.loans", outcome=DecisionOutcome.IGNORED, nudge_id=None)
+    (both,) = tell([DECIDED, ignored])
+    (alone,) = tell([ignored])
+    (undecided,) = tell([UNDECIDED])
+
+    assert [row[2] for row in _rows(both)] == [in_words(DECIDED)]
+    assert [row[2] for row in _rows(alone)] == ["nothing here is about it"]
+    assert [row[2] for row in _rows(undecided)] == ["on its way: not decided yet"]

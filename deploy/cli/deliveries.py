@@ -1,0 +1,304 @@
+"""`tellonce deliveries …`: each message to each person, what its provider answered, and what to do with it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import psycopg
+import typer
+from psycopg.rows import class_row
+from rich.console import Group
+from typer.core import TyperGroup
+
+from connectors.postgres.sql import load
+from consumers.delivery import operate
+from consumers.delivery.operate import DeliveryRefused
+from deploy.cli import session
+from deploy.cli.messages import Attempt, Delivery, Message, shape, to_whom, with_attempts
+from deploy.cli.options import Json, Limit, examples
+from deploy.cli.output import emit, say, show, table
+from schemas.products.audience import Channel
+from schemas.states import DeliveryState
+
+QUERIES = load("deploy.cli", "queries.sql")
+
+
+class ListsAlone(TyperGroup):
+    """The group whose name alone, or with options, is its command `list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As click's, with `list` put where no command is named."""
+        alone = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        return super().parse_args(ctx, ["list", *args] if alone else args)
+
+
+app = typer.Typer(
+    cls=ListsAlone,
+    help="Each message to each person, and what its provider answered. Alone, it lists them.",
+)
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.", show_default=False)]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", help="As `list` shows them.", show_default=False)]
+
+
+@app.command(
+    "list",
+    epilog=examples(
+        "tellonce deliveries --tenant acme --subject L-1",
+        "tellonce deliveries list --state held --channel whatsapp --json | jq -r '.[].delivery_id'",
+    ),
+)
+def list_(
+    tenant: Annotated[str | None, typer.Option(help="Of this tenant.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Of this subject.")] = None,
+    state: Annotated[list[DeliveryState] | None, typer.Option(help="In this state; may come again.")] = None,
+    channel: Annotated[Channel | None, typer.Option(help="On this channel.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Of this kind.")] = None,
+    limit: Limit = 100,
+    json: Json = False,
+) -> None:
+    """The latest first, by their causes."""
+    with session.reader() as conn:
+        found = deliveries(
+            conn,
+            tenant=tenant,
+            subject=subject,
+            states=[each.value for each in state] if state else None,
+            channel=channel.value if channel else None,
+            kind=kind,
+            limit=limit,
+        )
+    if json:
+        emit(found)
+        return
+    show(
+        table(
+            (
+                "delivery",
+                "tenant",
+                "subject",
+                "kind",
+                "whom",
+                "channel",
+                "state",
+                "reason",
+                "attempts",
+                "due",
+            ),
+            (
+                (
+                    each.delivery_id,
+                    each.tenant_id,
+                    each.subject_id,
+                    each.kind,
+                    to_whom(each.user_id, each.role),
+                    each.channel,
+                    each.state,
+                    each.reason,
+                    each.attempts,
+                    each.due_at,
+                )
+                for each in found
+            ),
+        )
+    )
+
+
+@app.command(
+    "show",
+    epilog=examples(
+        "tellonce deliveries show 0198f3a2-7c1e-8b54-9d3f-6a2b8c4d5e6f",
+        "tellonce deliveries show 0198f3a2-7c1e-8b54-9d3f-6a2b8c4d5e6f --body --json",
+    ),
+)
+def show_(
+    delivery_id: Id,
+    body: Annotated[bool, typer.Option("--body", help="With its address and what it says.")] = False,
+    json: Json = False,
+) -> None:
+    """One delivery whole: its row, what its body is made of, each attempt with its answer.
+
+    The address and what it says are personal data, and shown with --body only.
+    """
+    named = _named([delivery_id])[0]
+    with session.reader() as conn:
+        message, frozen = look_up(conn, named, with_body=body)
+    if json:
+        emit(
+            {
+                "delivery": message.delivery,
+                "words": message.words,
+                "body": frozen,
+                "attempts": message.attempts,
+            }
+        )
+        return
+    show(
+        Group(
+            table(("delivery", named), _facts(message, frozen)),
+            table(
+                ("attempt", "began", "outcome", "status", "ms", "reference", "error"),
+                map(_line, message.attempts),
+            )
+            if message.attempts
+            else "no attempt yet",
+        )
+    )
+
+
+@app.command(epilog=examples("tellonce deliveries retry 0198f3a2-7c1e-8b54-9d3f-6a2b8c4d5e6f"))
+def retry(delivery_ids: Ids) -> None:
+    """Let these go out again, all or none: those on hold, of which nobody knows whether they went out.
+
+    Somebody may get the message twice. What has become untrue meanwhile is not sent. Everything else is refused:
+    what is queued goes by itself, and what has ended (sent, failed, suppressed, expired) stays as it ended.
+    """
+    named = _named(delivery_ids)
+    with session.owner() as conn:
+        queued = operate.retry(conn, named)
+    say(f"{queued} queued again, due now; `tellonce deliveries show` says what becomes of them")
+
+
+@app.command(epilog=examples("tellonce deliveries cancel 0198f3a2-7c1e-8b54-9d3f-6a2b8c4d5e6f"))
+def cancel(delivery_ids: Ids) -> None:
+    """Cancel these for good, all or none: those that are queued or on hold.
+
+    What is being sent cannot be called back. A due nudge of which no message is left is cancelled with them.
+    """
+    named = _named(delivery_ids)
+    with session.owner() as conn:
+        cancelled = operate.cancel(conn, named)
+    say(f"{cancelled} cancelled")
+
+
+def deliveries(
+    conn: psycopg.Connection[Any],
+    *,
+    delivery_id: str | None = None,
+    tenant: str | None = None,
+    product: str | None = None,
+    subject: str | None = None,
+    states: Sequence[str] | None = None,
+    channel: str | None = None,
+    kind: str | None = None,
+    limit: int | None = None,
+) -> list[Delivery]:
+    """The latest first, narrowed by what is given; needs only to read."""
+    parameters = {
+        "delivery_id": delivery_id,
+        "tenant": tenant,
+        "product": product,
+        "subject": subject,
+        "states": states,
+        "channel": channel,
+        "kind": kind,
+        "limit": limit,
+    }
+    with conn.cursor(row_factory=class_row(Delivery)) as cursor:
+        return cursor.execute(QUERIES.deliveries, parameters).fetchall()
+
+
+def told(conn: psycopg.Connection[Any], found: Sequence[Delivery]) -> list[Message]:
+    """These deliveries with their attempts, and what became of each in words."""
+    if not found:
+        return []
+    ids = [each.delivery_id for each in found]
+    with conn.cursor(row_factory=class_row(Attempt)) as cursor:
+        attempts = cursor.execute(QUERIES.attempts, {"delivery_ids": ids}).fetchall()
+    return with_attempts(found, attempts)
+
+
+def look_up(
+    conn: psycopg.Connection[Any], delivery_id: str, *, with_body: bool
+) -> tuple[Message, dict[str, object] | None]:
+    """A delivery with its attempts, and its frozen body: its shape, or all of it. None before it is frozen.
+
+    Raises `DeliveryRefused` when there is none of this id.
+    """
+    found = told(conn, deliveries(conn, delivery_id=delivery_id))
+    if not found:
+        raise DeliveryRefused(
+            f"there is no delivery {delivery_id}; `tellonce deliveries list` shows which there are"
+        )
+    message = found[0]
+    of_it = {"delivery_id": delivery_id, "tenant": message.delivery.tenant_id}
+    row = conn.execute(QUERIES.body, of_it).fetchone()
+    return message, None if row is None else _body(*row, with_body=with_body)
+
+
+def _body(address: str, content: object, frozen_at: datetime, *, with_body: bool) -> dict[str, object]:
+    if with_body:
+        return {"frozen_at": frozen_at, "address": address, "content": content}
+    return {"frozen_at": frozen_at, "shape": shape(content)}
+
+
+def _named(delivery_ids: list[str]) -> list[str]:
+    """The ids as the database writes them; one that is none is a usage error."""
+    named = []
+    for text in delivery_ids:
+        try:
+            named.append(str(uuid.UUID(text)))
+        except ValueError:
+            raise typer.BadParameter(
+                f"{text!r} is no delivery's id; `tellonce deliveries list` shows them", param_hint="ID"
+            ) from None
+    return named
+
+
+def _facts(message: Message, frozen: dict[str, object] | None) -> list[tuple[object, object]]:
+    each = message.delivery
+    body: list[tuple[object, object]] = [("body", "not frozen yet")]
+    if frozen is not None:
+        content = frozen.get("content", frozen.get("shape"))
+        body = [("body frozen", frozen["frozen_at"]), *flat("body", content)]
+        body += [("address", frozen.get("address", "kept back; --body shows it"))]
+    return [
+        ("tenant", each.tenant_id),
+        ("product", each.product),
+        ("subject", each.subject_id),
+        ("kind", each.kind),
+        ("whom", to_whom(each.user_id, each.role)),
+        ("channel", each.channel),
+        ("account", each.account),
+        ("state", each.state),
+        ("what became of it", message.words),
+        ("reason", each.reason),
+        ("due", each.due_at),
+        ("expires", each.expires_at),
+        ("leased until", each.lease_until),
+        ("attempts", each.attempts),
+        ("first attempt", each.first_attempt_at),
+        ("provider's reference", each.provider_ref),
+        ("event", each.event_id),
+        ("nudge", each.nudge_id),
+        ("notification", each.notification_id),
+        ("prepared", each.created_at),
+        ("changed", each.updated_at),
+        *body,
+    ]
+
+
+def flat(name: str, content: object) -> list[tuple[object, object]]:
+    """A nested document as lines of path and value."""
+    match content:
+        case dict():
+            return [line for key, value in content.items() for line in flat(f"{name}.{key}", value)]
+        case list():
+            return [line for place, value in enumerate(content) for line in flat(f"{name}.{place}", value)]
+        case _:
+            return [(name, content)]
+
+
+def _line(each: Attempt) -> tuple[object, ...]:
+    return (
+        each.attempt,
+        each.began_at,
+        each.outcome,
+        None if each.status is None else str(each.status),
+        each.latency_ms,
+        each.provider_ref,
+        each.error,
+    )
