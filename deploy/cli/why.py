@@ -15,7 +15,7 @@ from rich.text import Text
 
 from connectors.postgres.sql import load
 from deploy.cli import session
-from deploy.cli.deliveries import deliveries, told
+from deploy.cli.delivered import deliveries, told
 from deploy.cli.exits import Exit
 from deploy.cli.messages import Notice, by_notice, headed
 from deploy.cli.options import LOOKING, Json, examples
