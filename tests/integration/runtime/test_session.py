@@ -11,6 +11,7 @@ import pytest
 from psycopg import conninfo
 
 from connectors.postgres.sql import Queries
+from consumers.preparation import queries as preparation
 from consumers.runtime import batch, process
 from consumers.runtime.database import Database
 from consumers.supersession import consumer
@@ -23,6 +24,9 @@ LOOK_UPS = [
     (consumer.QUERIES, "lock_leads"),
     (consumer.QUERIES, "live_nudges"),
     (consumer.QUERIES, "cancel_nudges"),
+    (consumer.QUERIES, "causes"),
+    (preparation.QUERIES, "holders"),
+    (preparation.QUERIES, "people"),
 ]
 
 
