@@ -18,8 +18,7 @@ from consumers.runtime.dead_letters import DeadLetterRefused
 from consumers.runtime.errors import DecideError, Kind, classify
 from consumers.runtime.fence import Fenced
 from consumers.runtime.records import Record
-from consumers.supersession.consumer import Decided, Supersession
-from consumers.supersession.decide import Lead, LeadKey
+from consumers.supersession.consumer import Decided, State, Supersession
 from deploy.local.stack import Stack
 from schemas.envelope import Event
 from schemas.ids import uuid7_from
@@ -247,7 +246,7 @@ def test_a_record_past_the_horizon_whose_day_is_retired_is_forgotten(bench: Benc
 class Stumbling(Supersession):
     """Cannot decide one subject."""
 
-    def decide(self, state: Mapping[LeadKey, Lead], events: Sequence[Event]) -> Decided:
+    def decide(self, state: State, events: Sequence[Event]) -> Decided:
         if any(event.subject_id == "L-poison" for event in events):
             raise ValueError("this one cannot be decided")
         return super().decide(state, events)

@@ -21,8 +21,9 @@ def main(product: str) -> int:
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     catalogue = load_catalogue(settings.products)
+    loaded = catalogue.product(product)
     try:
-        run(Supersession(catalogue.product(product).product), catalogue, settings, stopping)
+        run(Supersession(loaded.product, loaded.events), catalogue, settings, stopping)
     except StopRunning as stop:
         sys.stderr.write(f"{stop}\n")
         return stop.exit_code
