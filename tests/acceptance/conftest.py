@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+import psycopg
 import pytest
 
 from deploy.cli.exits import Exit
 from deploy.cli.main import invoke
 from deploy.local.stack import Stack
+from deploy.providers.running import LocalProviders, run
+from producers.products.loans.service import LoanService, install
+from tests.acceptance.house import House, Lead
 
 
 class Tellonce(Protocol):
@@ -39,3 +45,45 @@ def tellonce(
         return json.loads(said.out) if "--json" in line else said.out
 
     return typed
+
+
+@pytest.fixture(scope="module")
+def house(pipeline: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Providers in a thread; no process yet."""
+    folder = tmp_path_factory.mktemp("house")
+    accounts = folder / "accounts.toml"
+    stop, ready = threading.Event(), threading.Event()
+    found: list[LocalProviders] = []
+
+    def up(local: LocalProviders) -> None:
+        found.append(local)
+        ready.set()
+
+    thread = threading.Thread(target=run, args=(stop,), kwargs={"accounts": accounts, "ready": up})
+    thread.start()
+    assert ready.wait(15)
+    with psycopg.connect(pipeline.owner_dsn, autocommit=True) as owner:
+        install(owner)
+    settings = pipeline.settings
+    environment = {
+        "TELLONCE_DATABASE_URL": settings.database_url.get_secret_value(),
+        "TELLONCE_KAFKA_BOOTSTRAP": settings.kafka_bootstrap,
+        "TELLONCE_CONNECT_URL": settings.connect_url,
+        "TELLONCE_ACCOUNTS": str(accounts),
+        "TELLONCE_PRODUCTS": "",
+        "TELLONCE_METRICS_PORT": "0",
+    }
+    yield House(pipeline, found[0], environment, folder / "processes.log")
+    stop.set()
+    thread.join(15)
+
+
+@pytest.fixture
+def lead(house: House, tenant: str) -> Iterator[Lead]:
+    """A lead of which nothing has happened yet."""
+    house.local.faults.clear()
+    with (
+        psycopg.connect(house.stack.domain_dsn, autocommit=True) as domain,
+        psycopg.connect(house.stack.owner_dsn, autocommit=True) as owner,
+    ):
+        yield Lead(house, tenant, LoanService(domain, tenant), owner)
