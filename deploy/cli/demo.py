@@ -17,7 +17,7 @@ def demo(
     leads: Annotated[int, typer.Option(min=1, max=20_000, help="Per tenant.")] = 200,
     seed: Annotated[int, typer.Option(help="Another seed is another storm.")] = 1,
 ) -> None:
-    """Two tenants, an event storm with duplicates, disorder and concurrency, and the proof that it held.
+    """Two tenants, a storm of duplicate, late and concurrent events, a provider away, and the proof that it held.
 
     Starts a stack of its own in a folder of its own and removes both; a running one is left alone. Exit 1
     when a check fails.

@@ -1,9 +1,9 @@
-"""The checks: what the database holds, against what serial execution of the topic says it must hold."""
+"""The checks of decisions: what the database holds, against what serial execution of the topic says it must hold."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,33 +11,17 @@ from psycopg import Connection
 
 from deploy.demo.replay import Replayed
 from deploy.demo.sampler import QUERIES, Sampler
-from schemas.states import NOBODY, DeadReason, DecisionOutcome, NudgeState
+from deploy.demo.scope import Scope
+from schemas.states import NOBODY, DeadReason, DecisionOutcome, NudgeReason, NudgeState
 
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which tenants' events of which product."""
-
-    tenants: Sequence[str]
-    product: str
-
-    @property
-    def group(self) -> str:
-        return f"supersession.{self.product}"
-
-    @property
-    def topic(self) -> str:
-        return f"events.{self.product}"
-
-    @property
-    def parameters(self) -> dict[str, object]:
-        """What the statements in `queries.sql` take."""
-        return {
-            "tenants": list(self.tenants),
-            "product": self.product,
-            "group": self.group,
-            "topic": self.topic,
-        }
+FIRED = {
+    (NudgeState.PENDING.value, None),
+    (NudgeState.SENT.value, None),
+    (NudgeState.CANCELLED.value, NudgeReason.NOBODY.value),
+    (NudgeState.CANCELLED.value, NudgeReason.SUPPRESSED.value),
+}
+"""What becomes of a nudge that fell due while it stood for its lead; a later step finds it no longer live, unless it
+is pending still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +34,31 @@ class Check:
 
 
 def undecided(conn: Connection[Any], scope: Scope) -> int:
-    """How many committed events of the scope have no decision yet."""
-    return int(_rows(conn, "undecided", scope)[0][0])
+    """How many decisions on records of the scope are still owed."""
+    return _count(conn, "undecided", scope)
+
+
+def unsent(conn: Connection[Any], scope: Scope) -> int:
+    """How many deliveries have neither ended nor been accepted."""
+    return _count(conn, "unsent", scope)
+
+
+def live(conn: Connection[Any], scope: Scope) -> int:
+    """How many nudges may still become a message."""
+    return _count(conn, "live", scope)
 
 
 def check(conn: Connection[Any], scope: Scope, replayed: Replayed, sampler: Sampler) -> list[Check]:
     """Every check, once nothing is undecided. `conn` may read all of the tenants' rows."""
+    nudges = _rows(conn, "nudges", scope)
+    fired = {row[1] for row in nudges if (row[5], row[8]) in FIRED}
+    gone = {row[1] for row in nudges if row[1] in fired and row[5] != NudgeState.PENDING}
     return [
         _one_live(conn, scope, sampler),
         _one_decision_each(conn, scope, replayed),
-        _same_decisions(conn, scope, replayed),
+        _same_decisions(conn, scope, replayed, gone),
         _same_journeys(conn, scope, replayed),
-        _same_nudges(conn, scope, replayed),
+        _same_nudges(nudges, replayed, fired),
         _poison_told(conn, scope, replayed),
     ]
 
@@ -85,30 +82,28 @@ def _one_decision_each(conn: Connection[Any], scope: Scope, replayed: Replayed) 
     )
 
 
-def _same_decisions(conn: Connection[Any], scope: Scope, replayed: Replayed) -> Check:
-    """Whether somebody could be told is the directory's word, and that is not in the topic."""
+def _same_decisions(conn: Connection[Any], scope: Scope, replayed: Replayed, gone: set[str]) -> Check:
+    """Serial execution knows neither clock nor people: what had been told when the next step came needed no
+    cancelling, and whether an immediate step found somebody depends on the directory.
+    """
     want = [
         (
             d.event.tenant_id,
             d.event.event_id,
             d.outcome.value,
-            _of_journey(d.reason),
+            None if d.reason == NOBODY else d.reason,
             d.nudge_id,
-            d.cancelled_nudge_id,
+            None if d.cancelled_nudge_id in gone else d.cancelled_nudge_id,
         )
         for d in replayed.superseded.decisions
     ]
     dead = DecisionOutcome.DEAD_LETTER.value
     found = [
-        (tenant, event, outcome, _of_journey(reason), *nudges)
-        for tenant, event, outcome, reason, *nudges in _rows(conn, "decisions", scope)
-        if outcome != dead
+        (*row[:3], None if row[3] == NOBODY else row[3], *row[4:])
+        for row in _rows(conn, "decisions", scope)
+        if row[2] != dead
     ]
     return _same("each decision is the one of serial execution in the topic's order", want, found)
-
-
-def _of_journey(reason: str | None) -> str | None:
-    return None if reason == NOBODY else reason
 
 
 def _same_journeys(conn: Connection[Any], scope: Scope, replayed: Replayed) -> Check:
@@ -122,7 +117,8 @@ def _same_journeys(conn: Connection[Any], scope: Scope, replayed: Replayed) -> C
     return _same("each lead stands where serial execution leaves it", want, found)
 
 
-def _same_nudges(conn: Connection[Any], scope: Scope, replayed: Replayed) -> Check:
+def _same_nudges(nudges: Iterable[tuple[Any, ...]], replayed: Replayed, fired: set[str]) -> Check:
+    """One that fired was live when it did: what it had become by then is the deliveries' story."""
     want = [
         (
             nudge.lead.tenant_id,
@@ -130,16 +126,21 @@ def _same_nudges(conn: Connection[Any], scope: Scope, replayed: Replayed) -> Che
             nudge.lead.subject_id,
             nudge.step,
             nudge.due_at,
-            nudge.state.value,
-            nudge.superseded_by,
-            nudge.cancelled_by,
-            nudge.reason and nudge.reason.value,
+            *(
+                ("fired",)
+                if nudge.nudge_id in fired
+                else (
+                    nudge.state.value,
+                    nudge.superseded_by,
+                    nudge.cancelled_by,
+                    nudge.reason and nudge.reason.value,
+                )
+            ),
         )
         for nudge in replayed.superseded.armed.values()
     ]
-    found = _rows(conn, "nudges", scope)
-    live = sum(row[5] == NudgeState.SCHEDULED for row in found)
-    return _same(f"every nudge and what became of it, too ({live:,} are live)", want, found)
+    found = [(*row[:5], "fired") if row[1] in fired else row for row in nudges]
+    return _same(f"every nudge and what became of it, too ({len(fired):,} fell due)", want, found)
 
 
 def _poison_told(conn: Connection[Any], scope: Scope, replayed: Replayed) -> Check:
@@ -163,3 +164,7 @@ def _same(promise: str, want: Iterable[Hashable], found: Iterable[Hashable]) -> 
 
 def _rows(conn: Connection[Any], query: str, scope: Scope) -> list[tuple[Any, ...]]:
     return conn.execute(QUERIES[query], scope.parameters).fetchall()
+
+
+def _count(conn: Connection[Any], query: str, scope: Scope) -> int:
+    return int(_rows(conn, query, scope)[0][0])

@@ -32,13 +32,18 @@ class Running:
 
 
 @contextmanager
-def running(settings: Settings, names: Sequence[str], log: Path) -> Iterator[Running]:
-    """Run `names` (a group, `clock` or `capture`; twice is two processes) inside the `with`; they log to `log`."""
-    with log.open("ab") as output, Children(names, _environment(settings), log=output) as children:
+def running(
+    settings: Settings, names: Sequence[str], log: Path, accounts: Path | None = None
+) -> Iterator[Running]:
+    """Run `names` (a group, `clock` or `capture`; twice is two processes) inside the `with`; they log to `log`.
+
+    `accounts` is the file of those at providers; without it only in-app messages go out.
+    """
+    with log.open("ab") as output, Children(names, _environment(settings, accounts), log=output) as children:
         yield Running(children, log)
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def _environment(settings: Settings, accounts: Path | None) -> dict[str, str]:
     """The stack's addresses, and everything that ours may set differently at its default."""
     return {
         "TELLONCE_DATABASE_URL": settings.database_url.get_secret_value(),
@@ -48,6 +53,7 @@ def _environment(settings: Settings) -> dict[str, str]:
         "TELLONCE_KAFKA_OPTIONS": "{}",
         "TELLONCE_CONNECT_URL": settings.connect_url,
         "TELLONCE_PRODUCTS": "",
+        "TELLONCE_ACCOUNTS": "" if accounts is None else str(accounts.resolve()),
         "TELLONCE_METRICS_PORT": "0",
         "TELLONCE_LOG_FORMAT": "json",
         "TELLONCE_LOG_LEVEL": "info",

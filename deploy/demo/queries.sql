@@ -1,16 +1,89 @@
 -- What the demo looks at; it only reads, but for the resend, which is the platform's own function.
 
 -- name: undecided
+-- By whichever of these groups reads its topic.
 SELECT count(*)
 FROM platform.outbox AS fact
+INNER JOIN platform.group_subscription AS owed ON owed.topic = fact.topic
 WHERE
-    fact.tenant_id = ANY(%(tenants)s) AND fact.topic = %(topic)s
+    fact.tenant_id = ANY(%(tenants)s) AND owed.group_name = ANY(%(groups)s)
     AND NOT EXISTS (
         SELECT FROM platform.decision AS decided
         WHERE
             decided.event_id = fact.event_id AND decided.tenant_id = fact.tenant_id
-            AND decided.group_name = %(group)s
+            AND decided.group_name = owed.group_name
     )
+
+-- name: unsent
+-- Deliveries of which something will still come.
+SELECT count(*)
+FROM platform.delivery AS delivery
+WHERE delivery.tenant_id = ANY(%(tenants)s) AND delivery.state IN ('queued', 'sending')
+
+-- name: live
+SELECT count(*)
+FROM platform.nudge AS nudge
+WHERE nudge.tenant_id = ANY(%(tenants)s) AND nudge.state IN ('scheduled', 'pending')
+
+-- name: books
+-- What each group owes and what it has decided.
+SELECT
+    owed.group_name,
+    (
+        SELECT count(*) FROM platform.outbox AS fact
+        WHERE fact.topic = ANY(array_agg(owed.topic)) AND fact.tenant_id = ANY(%(tenants)s)
+    ),
+    (
+        SELECT count(*) FROM platform.decision AS decided
+        WHERE decided.group_name = owed.group_name AND decided.tenant_id = ANY(%(tenants)s)
+    )
+FROM platform.group_subscription AS owed
+WHERE owed.group_name = ANY(%(groups)s)
+GROUP BY owed.group_name
+ORDER BY owed.group_name
+
+-- name: intents
+-- How many messages were decided on, and for how many somebody was found.
+SELECT
+    (
+        SELECT count(*) FROM platform.decision AS decided
+        WHERE
+            decided.tenant_id = ANY(%(tenants)s) AND decided.outcome IN ('fired', 'immediate')
+            AND decided.reason IS NULL
+    ),
+    (
+        SELECT count(DISTINCT (told.tenant_id, told.intent_id)) FROM platform.notification AS told
+        WHERE told.tenant_id = ANY(%(tenants)s) AND told.product = %(product)s
+    )
+
+-- name: deliveries
+SELECT
+    delivery.delivery_id::text, delivery.tenant_id, delivery.subject_id, delivery.kind, delivery.user_id,
+    delivery.role, delivery.channel, delivery.state::text, delivery.reason, delivery.provider_ref,
+    delivery.event_id::text, fact.recorded_at, delivery.nudge_id::text, nudge.state::text, delivery.claimed_at,
+    shown.created_at, shown.retracted_at IS NOT NULL
+FROM platform.delivery AS delivery
+INNER JOIN platform.outbox AS fact
+    ON fact.event_id = delivery.event_id AND fact.tenant_id = delivery.tenant_id
+LEFT JOIN platform.nudge AS nudge ON nudge.nudge_id = delivery.nudge_id AND nudge.tenant_id = delivery.tenant_id
+LEFT JOIN platform.inapp_message AS shown
+    ON shown.delivery_id = delivery.delivery_id AND shown.tenant_id = delivery.tenant_id
+WHERE delivery.tenant_id = ANY(%(tenants)s) AND delivery.product = %(product)s
+ORDER BY delivery.seq
+
+-- name: attempts
+SELECT
+    attempt.delivery_id::text, attempt.attempt, attempt.began_at, attempt.ended_at, attempt.outcome,
+    attempt.status, attempt.provider_ref, attempt.error
+FROM platform.delivery_attempt AS attempt
+WHERE attempt.tenant_id = ANY(%(tenants)s)
+ORDER BY attempt.delivery_id, attempt.attempt
+
+-- name: decided_at
+-- By the Clock.
+SELECT decided.tenant_id, decided.event_id::text, decided.decided_at
+FROM platform.decision AS decided
+WHERE decided.tenant_id = ANY(%(tenants)s) AND decided.group_name = %(group)s
 
 -- name: resend_some
 -- Every seventh event once more: a capture that restarts repeats records just so, at new offsets.
@@ -34,11 +107,14 @@ FROM platform.outbox AS fact
 WHERE fact.tenant_id = ANY(%(tenants)s) AND fact.topic = %(topic)s
 
 -- name: decisions
+-- On events; what the clock told is decided elsewhere.
 SELECT
     decided.tenant_id, decided.event_id::text, decided.outcome::text, decided.reason, decided.nudge_id::text,
     decided.cancelled_nudge_id::text
 FROM platform.decision AS decided
-WHERE decided.tenant_id = ANY(%(tenants)s) AND decided.group_name = %(group)s
+INNER JOIN platform.outbox AS fact ON fact.event_id = decided.event_id AND fact.tenant_id = decided.tenant_id
+WHERE
+    decided.tenant_id = ANY(%(tenants)s) AND decided.group_name = %(group)s AND fact.topic = %(topic)s
 
 -- name: journeys
 SELECT journey.tenant_id, journey.subject_id, journey.reached, journey.epoch_began_at, journey.ended_at
@@ -64,15 +140,10 @@ WHERE decided.tenant_id = ANY(%(tenants)s) AND decided.group_name = %(group)s
 GROUP BY 1, 2, 3
 ORDER BY 1, 2, 3
 
--- name: latency_ms
--- From the domain's transaction to its decision, both by the database's time.
-SELECT
-    percentile_cont(ARRAY[0.5, 0.99])
-        WITHIN GROUP (ORDER BY extract(EPOCH FROM decided.decided_at - fact.recorded_at) * 1000)
+-- name: recorded_at
+SELECT fact.tenant_id, fact.event_id::text, fact.subject_id, fact.recorded_at
 FROM platform.outbox AS fact
-JOIN platform.decision AS decided
-    ON decided.event_id = fact.event_id AND decided.tenant_id = fact.tenant_id AND decided.group_name = %(group)s
-WHERE fact.tenant_id = ANY(%(tenants)s) AND fact.topic = %(topic)s AND fact.subject_id LIKE %(leads)s
+WHERE fact.tenant_id = ANY(%(tenants)s) AND fact.topic = %(topic)s
 
 -- name: why
 SELECT

@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 from psycopg import Connection
 
+from deploy.demo.people import advisor_of, applicant_of, phone_of
 from producers import outbox
 from producers.products.loans.application import LoanError, Move
 from producers.products.loans.service import PRODUCT, LoanService, When
@@ -34,12 +35,14 @@ FUNNEL = (
 )
 """The applicant's steps, as the journey of `loans` has them."""
 THREADS_PER_TENANT = 3
-BETWEEN = timedelta(seconds=10)
-"""From one thing that happens to a lead to the next, by the domain's clock."""
+BETWEEN = (timedelta(seconds=10), timedelta(seconds=10), timedelta(minutes=4))
+"""From one thing that happens to a lead to the next, by the domain's clock. Of some it is told late: what they did
+first is long due when the rest is still on its way.
+"""
 MISTYPED = "loans.credit_chek_done"
 """An event type that no product has: what a typing error in a foreign service makes of it."""
 POISONED_LEAD = "lead-poison"
-CALM = 40
+CALM = 30
 CALM_PREFIX = "lead-calm-"
 CALM_EVERY_S = 0.05
 
@@ -80,7 +83,7 @@ def plan(tenant: str, leads: int, now: datetime, seed: int = 1) -> Plan:
     beginnings: list[Call] = []
     timed: list[tuple[float, Call]] = []
     for number in range(leads):
-        lead = f"lead-{number:04}"
+        lead = _lead(number)
         first, *others = _calls(chance, tenant, lead, now)
         beginnings.append(first)
         # A third of the leads come in a burst: several threads hold one lead's requests at the same time.
@@ -95,8 +98,8 @@ def plan(tenant: str, leads: int, now: datetime, seed: int = 1) -> Plan:
 
 
 def _calls(chance: random.Random, tenant: str, lead: str, now: datetime) -> Iterator[Call]:
-    moves = _moves(chance)
-    began = now - BETWEEN * (len(moves) + 2)
+    moves, between = _moves(chance), chance.choice(BETWEEN)
+    began = now - between * (len(moves) + 2)
     made_ms = int(now.timestamp() * 1000)
 
     def call(number: int, move: Move, at: datetime, *, late: bool = False) -> Call:
@@ -104,10 +107,10 @@ def _calls(chance: random.Random, tenant: str, lead: str, now: datetime) -> Iter
         return Call(tenant, lead, move, event_id, at, late)
 
     for number, move in enumerate(moves):
-        yield call(number, move, began + BETWEEN * number)
+        yield call(number, move, began + between * number)
     if chance.random() < 0.4:
         move = chance.choice((Move.START, Move.COMPLETE_CREDIT_CHECK))
-        yield call(len(moves), move, began + BETWEEN / 2, late=True)
+        yield call(len(moves), move, began + between / 2, late=True)
 
 
 def _moves(chance: random.Random) -> list[Move]:
@@ -183,7 +186,7 @@ def _perform(conn: Connection[tuple[object, ...]], call: Call) -> None:
                 product=PRODUCT,
                 subject_id=lead,
                 event_type=call.move,
-                payload={"applicant_id": f"u-{lead}"}
+                payload={"applicant_id": applicant_of(lead)}
                 | ({"credit_score": 640} if call.move is Move.COMPLETE_CREDIT_CHECK else {}),
                 occurred_at=call.occurred_at,
                 event_id=call.event_id,
@@ -191,9 +194,9 @@ def _perform(conn: Connection[tuple[object, ...]], call: Call) -> None:
         return
     match call.move:
         case Move.START:
-            loans.start_application(lead, applicant_id=f"u-{lead}", **when)
+            loans.start_application(lead, applicant_id=applicant_of(lead), **when)
         case Move.VERIFY_PHONE:
-            loans.verify_phone(lead, phone="+91 90000 00000", **when)
+            loans.verify_phone(lead, phone=phone_of(lead), **when)
         case Move.COMPLETE_CREDIT_CHECK:
             loans.complete_credit_check(lead, credit_score=712, **when)
         case Move.EXPLORE_SAVINGS:
@@ -211,7 +214,18 @@ def _perform(conn: Connection[tuple[object, ...]], call: Call) -> None:
         case Move.DISBURSE:
             loans.disburse(lead, **when)
         case Move.ASSIGN_ADVISOR:
-            loans.assign_advisor(lead, advisor_id="u-advisor", **when)
+            loans.assign_advisor(lead, advisor_id=advisor_of(lead, next_one=True) or "", **when)
+
+
+def leads_of(leads: int) -> list[str]:
+    """Everybody whom the storm and the calm after it are about, in each tenant."""
+    return [_lead(number) for number in range(leads)] + [
+        f"{CALM_PREFIX}{number:02}" for number in range(CALM)
+    ]
+
+
+def _lead(number: int) -> str:
+    return f"lead-{number:04}"
 
 
 def planned(tenants: Sequence[str], leads: int, seed: int = 1) -> list[Plan]:
@@ -221,11 +235,15 @@ def planned(tenants: Sequence[str], leads: int, seed: int = 1) -> list[Plan]:
 
 
 def trickle(domain_dsn: str, tenants: Sequence[str]) -> None:
-    """A few applications more, begun one after the other: what the way takes when nothing else is going on."""
+    """A few applications more, one after the other: what the way takes when nothing else is going on.
+
+    Each begins, and then its offer is submitted, which is told at once.
+    """
     with psycopg.connect(domain_dsn, autocommit=True) as conn:
         for number in range(CALM):
             lead = f"{CALM_PREFIX}{number:02}"
-            LoanService(conn, tenants[number % len(tenants)]).start_application(
-                lead, applicant_id=f"u-{lead}"
-            )
+            loans = LoanService(conn, tenants[number % len(tenants)])
+            loans.start_application(lead, applicant_id=applicant_of(lead))
+            time.sleep(CALM_EVERY_S)
+            loans.submit_offer(lead, offer_id="offer-7", amount=25_000_000)
             time.sleep(CALM_EVERY_S)

@@ -1,9 +1,11 @@
-"""`make demo`: one stack, two tenants, a storm of events, and whether everything promised was kept."""
+"""`make demo`: one stack, two tenants, a storm of events, a provider away, and whether every promise was kept."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +24,16 @@ from connectors.kafka.clients import admin_client
 from connectors.kafka.topics import PARTITIONS, topics_for
 from connectors.postgres.migrate import register_products
 from connectors.registry import load_catalogue
-from deploy.demo import report
-from deploy.demo.checks import Scope, check, undecided
-from deploy.demo.processes import running
+from deploy.demo import checks, messages, reached, report
+from deploy.demo.checks import live, undecided, unsent
+from deploy.demo.outside import Outage, Outside, outside
+from deploy.demo.people import enrol
+from deploy.demo.processes import Running, running
 from deploy.demo.replay import replay
 from deploy.demo.sampler import QUERIES, Sampler
-from deploy.demo.storm import planned, trickle, unleash
+from deploy.demo.scope import Scope
+from deploy.demo.storm import Blown, leads_of, planned, trickle, unleash
+from deploy.demo.time import Time
 from deploy.local.passwords import DOMAIN
 from deploy.local.running import StackRunningError
 from deploy.local.stack import Stack
@@ -37,7 +43,12 @@ from producers.products.loans.service import PRODUCT, install
 ROOTS: Final = Path("build")
 MOST_AT_ONCE: Final = 8
 TENANTS: Final = ("north-bank", "south-bank")
-PROCESSES: Final = (f"supersession.{PRODUCT}", f"supersession.{PRODUCT}", "clock", "capture")
+SCOPE: Final = Scope(TENANTS, PRODUCT)
+PROCESSES: Final = (SCOPE.group, *SCOPE.groups, "clock", "capture")
+STORM_RATE: Final = 60.0
+"""A minute a second: some reminders fall due while the events that supersede others are still coming."""
+REST_RATE: Final = 40_000.0
+"""The longest reminder waits for a day: two seconds."""
 STREAMING_WITHIN_S: Final = 60.0
 DECIDED_WITHIN_S: Final = 120.0
 """A hundred times what a small machine needs: past this something is stuck, not slow."""
@@ -73,75 +84,119 @@ def run_demo(leads: int = 200, console: Console | None = None, *, seed: int = 1)
 
 
 def _tell(leads: int, seed: int, teller: Teller) -> report.Told:
-    with _own_stack(teller) as stack:
-        scope = Scope(TENANTS, PRODUCT)
-        settings = stack.settings
-        admin = admin_client(settings)
-        teller.say("two tenants, the loan service and the connector")
-        with psycopg.connect(stack.owner_dsn, autocommit=True) as owner:
-            register_products(owner, [PRODUCT])
-            install(owner)
-            for tenant in TENANTS:
-                tenants.create(owner, tenant, roles=[DOMAIN])
-        _stream(stack, admin)
+    with (
+        _own_stack(teller) as stack,
+        outside(stack.layout.root) as providers,
+        psycopg.connect(stack.owner_dsn, autocommit=True) as owner,
+    ):
+        admin = admin_client(stack.settings)
+        teller.say("two tenants, their people, the loan service and the connector")
+        register_products(owner, [PRODUCT])
+        install(owner)
+        for tenant in TENANTS:
+            tenants.create(owner, tenant, roles=[DOMAIN])
+        enrol(stack.domain_dsn, TENANTS, leads_of(leads))
+        config = ConnectorConfig.from_settings(stack.settings)
+        with ConnectClient(stack.connect_url) as connect:
+            apply(connect, admin, config, topics_for([PRODUCT]))
+        log = stack.layout.logs / "tellonce.log"
         with (
             psycopg.connect(stack.consumer_dsn, autocommit=True) as conn,
-            running(settings, PROCESSES, stack.layout.logs / "tellonce.log") as processes,
+            running(stack.settings, PROCESSES, log, providers.accounts) as processes,
         ):
-            teller.say("two supersession processes, the clock and the capture supervisor")
+            teller.say(
+                "supersession twice, rules, a delivery process per channel, the clock, capture's supervisor"
+            )
             _until(
-                lambda: _shared(admin, scope),
-                "the two processes share the partitions",
+                lambda: _shared(admin),
+                "the processes share the partitions",
                 STREAMING_WITHIN_S,
                 processes.check,
             )
+            _await_streaming(stack, config, processes)
+            clock = Time(owner)
             with Sampler(stack.consumer_dsn, TENANTS) as sampler:
-                teller.say(f"the storm: {leads} leads in each tenant")
-                blown = unleash(stack.domain_dsn, planned(TENANTS, leads, seed))
-                teller.say("every seventh record once more, as a capture that restarts would send it")
-                conn.execute(QUERIES["resend_some"], scope.parameters)
-                teller.say("waiting for a decision on every event")
-                _until(
-                    lambda: undecided(conn, scope) == 0,
-                    "every event decided",
-                    DECIDED_WITHIN_S,
-                    processes.check,
-                )
+                blown, outage = _storm(stack, providers, clock, leads, seed, teller, conn)
+                _settle(conn, processes, teller)
+                clock.run(1)
                 teller.say("and a few leads in calm weather, one event at a time")
                 trickle(stack.domain_dsn, TENANTS)
-                _until(
-                    lambda: undecided(conn, scope) == 0,
-                    "every event decided",
-                    DECIDED_WITHIN_S,
-                    processes.check,
-                )
-                teller.say("deciding the whole topic again, serially and purely, to compare")
-                replayed = replay(settings, load_catalogue(), PRODUCT, TENANTS)
-            checks = check(conn, scope, replayed, sampler)
-            return report.gather(conn, scope, replayed, blown, checks)
+                _settle(conn, processes, teller)
+                teller.say("time runs until every reminder that still stands is due")
+                clock.run(REST_RATE)
+                _until(lambda: live(conn, SCOPE) == 0, "every nudge ended", DECIDED_WITHIN_S, processes.check)
+                clock.run(1)
+                _settle(conn, processes, teller)
+            teller.say("deciding the whole topic again, serially and purely, to compare")
+            replayed = replay(stack.settings, load_catalogue(), PRODUCT, TENANTS)
+            said = messages.gather(conn, SCOPE, providers)
+            held = [
+                *checks.check(conn, SCOPE, replayed, sampler),
+                *reached.check(conn, SCOPE, replayed, said, clock),
+            ]
+            return report.gather(conn, SCOPE, replayed, blown, outage, said, held, clock)
 
 
-def _stream(stack: Stack, admin: AdminClient) -> None:
-    """Topics and connector; returns once the connector reads from its slot: rows before that do not stream."""
-    config = ConnectorConfig.from_settings(stack.settings)
+def _storm(
+    stack: Stack,
+    providers: Outside,
+    clock: Time,
+    leads: int,
+    seed: int,
+    teller: Teller,
+    conn: psycopg.Connection[tuple[object, ...]],
+) -> tuple[Blown, Outage]:
+    """The events, with the outage in the middle, and what a capture that restarts would repeat of them."""
+    teller.say(f"the storm: {leads} leads in each tenant, a minute a second, an outage in the middle")
+    clock.run(STORM_RATE)
+    over = threading.Event()
+    with ThreadPoolExecutor(1, "outage") as beside:
+        outage = beside.submit(providers.outage, over)
+        try:
+            blown = unleash(stack.domain_dsn, planned(TENANTS, leads, seed))
+            teller.say("every seventh record once more, as a capture that restarts would send it")
+            conn.execute(QUERIES["resend_some"], SCOPE.parameters)
+        finally:
+            over.set()
+    return blown, outage.result()
+
+
+def _settle(conn: psycopg.Connection[tuple[object, ...]], processes: Running, teller: Teller) -> None:
+    """Until every record is decided and every delivery has been accepted or has ended."""
+    teller.say("waiting for every decision and every provider's answer")
+    _until(
+        lambda: undecided(conn, SCOPE) == 0 and unsent(conn, SCOPE) == 0,
+        "every record decided, every delivery ended",
+        DECIDED_WITHIN_S,
+        processes.check,
+    )
+
+
+def _await_streaming(stack: Stack, config: ConnectorConfig, processes: Running) -> None:
+    """Until the connector reads from its slot: rows before that do not stream."""
     with (
         ConnectClient(stack.connect_url) as connect,
         psycopg.connect(stack.consumer_dsn, autocommit=True) as database,
     ):
-        apply(connect, admin, config, topics_for([PRODUCT]))
 
         def streams() -> bool:
             slot = read_slot(database, config.slot)
             return slot is not None and slot.active and connect.status(config.name).is_streaming
 
-        _until(streams, "the connector streams", STREAMING_WITHIN_S)
+        _until(streams, "the connector streams", STREAMING_WITHIN_S, processes.check)
 
 
-def _shared(admin: AdminClient, scope: Scope) -> bool:
+def _shared(admin: AdminClient) -> bool:
     """Whether every process has its share: one that joins later makes partitions stand still for a moment."""
-    group = admin.describe_consumer_groups([scope.group])[scope.group].result()
-    shares = [len(member.assignment.topic_partitions) if member.assignment else 0 for member in group.members]
-    return len(shares) == PROCESSES.count(scope.group) and min(shares) > 0 and sum(shares) == PARTITIONS
+    described = admin.describe_consumer_groups(list(SCOPE.groups))
+    for name, found in described.items():
+        shares = [
+            len(each.assignment.topic_partitions) if each.assignment else 0 for each in found.result().members
+        ]
+        topics = 2 if name == SCOPE.group else 1  # events, and timers
+        if len(shares) != PROCESSES.count(name) or min(shares) == 0 or sum(shares) != topics * PARTITIONS:
+            return False
+    return True
 
 
 def _until(
