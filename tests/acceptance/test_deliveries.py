@@ -72,8 +72,9 @@ class Desk:
         said = {"status": None, "provider_ref": None, "error": None, "latency_ms": None, **answer}
         self.owner.execute(
             "INSERT INTO platform.delivery_attempt (delivery_id, tenant_id, attempt, token, began_at, ended_at,"
-            " outcome, status, provider_ref, error, latency_ms) VALUES (%(id)s, %(tenant)s, %(attempt)s, uuidv7(), now(), now(),"
-            " %(outcome)s, %(status)s, %(provider_ref)s, %(error)s, %(latency_ms)s)",
+            " outcome, status, provider_ref, error, latency_ms)"
+            " VALUES (%(id)s, %(tenant)s, %(attempt)s, uuidv7(), now(), now(), %(outcome)s, %(status)s,"
+            " %(provider_ref)s, %(error)s, %(latency_ms)s)",
             {"id": delivery_id, "tenant": self.tenant, "attempt": attempt, "outcome": outcome, **said},
         )
 

@@ -82,9 +82,9 @@ def test_what_a_worker_claims_meanwhile_is_not_cancelled(bench: Bench) -> None:
         )
         operator.start()
         while not bench.owner.execute(
-            "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%platform.delivery%%'"
+            "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%platform.delivery%'"
         ).fetchone():
-            assert operator.is_alive()
+            assert operator.is_alive(), "it waits for whoever has the delivery"
             bench.owner.execute("SELECT pg_stat_clear_snapshot()")
     operator.join(30)
 
