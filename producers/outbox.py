@@ -11,21 +11,27 @@ with any psycopg connection: given an `AsyncConnection`, the same functions retu
 
 A refused event raises one of the classes below and leaves the transaction aborted, as any database error
 does: roll back, or append inside `conn.transaction()` (a savepoint) to go on without it.
+
+Whoever is told of an event is told in the trace in which it was appended: an OpenTelemetry context is taken up by
+itself, and where an SDK records, the append is a span of it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, Unpack, overload
 from uuid import UUID
 
+from opentelemetry.trace import Span, SpanKind, Tracer
 from psycopg import AsyncConnection, Connection, DatabaseError
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from connectors import tracing
 from connectors.postgres import sql
 from connectors.postgres.errors import Refusal, message, refusal
 
@@ -102,7 +108,7 @@ class NewEvent:
     `payload`: a mapping becomes JSON; bytes go as they are and name their format in `content_type`.
     `occurred_at`: aware; None is the database's now. A service whose time can be moved passes it.
     `event_id`: a UUIDv7; give one of your own to make a retried transaction change nothing, else it gets one.
-    `traceparent`: W3C trace context, carried along to whoever is told.
+    `traceparent`: W3C trace context, carried along to whoever is told; None is the one it is appended in, if any.
     """
 
     tenant_id: str
@@ -194,8 +200,11 @@ class _Statement:
     given: Sequence[str | None]
 
     @classmethod
-    def of(cls, events: Sequence[NewEvent]) -> _Statement:
+    def of(cls, events: Sequence[NewEvent], traceparent: str | None) -> _Statement:
         rows = [event.parameters() for event in events]
+        if traceparent is not None:
+            for row in rows:
+                row["traceparent"] = row["traceparent"] or traceparent
         given = [row["event_id"] for row in rows]
         distinct = _distinct(rows)
         if len(distinct) == 1:
@@ -230,7 +239,34 @@ _CONTENT = ("product", "subject_id", "event_type", "content_type", "payload")
 
 
 def _append(conn: Connection[Any], events: Sequence[NewEvent]) -> list[str]:
-    statement = _Statement.of(events)
+    tracer = tracing.tracer()
+    if tracer is None:
+        return _insert(conn, events, tracing.current_traceparent())
+    with _span(tracer, events) as span:
+        return _insert(conn, events, tracing.traceparent_of(span))
+
+
+async def _append_async(conn: AsyncConnection[Any], events: Sequence[NewEvent]) -> list[str]:
+    tracer = tracing.tracer()
+    if tracer is None:
+        return await _insert_async(conn, events, tracing.current_traceparent())
+    with _span(tracer, events) as span:
+        return await _insert_async(conn, events, tracing.traceparent_of(span))
+
+
+def _span(tracer: Tracer, events: Sequence[NewEvent]) -> AbstractContextManager[Span]:
+    """One for the statement, child of the current span; a refusal is its error."""
+    types, tenants = {event.event_type for event in events}, {event.tenant_id for event in events}
+    said = {
+        tracing.Attribute.EVENTS: len(events),
+        tracing.Attribute.EVENT_TYPE: types.pop() if len(types) == 1 else None,
+        tracing.Attribute.TENANT: tenants.pop() if len(tenants) == 1 else None,
+    }
+    return tracing.around(tracer, tracing.Work.APPEND, SpanKind.PRODUCER, said)
+
+
+def _insert(conn: Connection[Any], events: Sequence[NewEvent], traceparent: str | None) -> list[str]:
+    statement = _Statement.of(events, traceparent)
     _require_transaction(conn)
     if not events:
         return []
@@ -242,8 +278,10 @@ def _append(conn: Connection[Any], events: Sequence[NewEvent]) -> list[str]:
         raise
 
 
-async def _append_async(conn: AsyncConnection[Any], events: Sequence[NewEvent]) -> list[str]:
-    statement = _Statement.of(events)
+async def _insert_async(
+    conn: AsyncConnection[Any], events: Sequence[NewEvent], traceparent: str | None
+) -> list[str]:
+    statement = _Statement.of(events, traceparent)
     _require_transaction(conn)
     if not events:
         return []

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from psycopg.types.json import Jsonb
 
-from connectors.logging import get_logger
+from connectors.logging import about, get_logger
 from connectors.postgres.sql import load
 from connectors.providers.model import Message, after_unknown
 from consumers.delivery.decide import (
@@ -31,6 +31,7 @@ from consumers.delivery.decide import (
 )
 from consumers.delivery.desks import Desk, Desks, Seat
 from consumers.delivery.sender import Job
+from consumers.preparation.model import ADDRESS
 from consumers.runtime.arrays import nullable_array, text_array
 from consumers.runtime.tx import Tx
 from schemas.products.audience import Channel
@@ -116,6 +117,8 @@ class Claimed:
 
     jobs: list[Job] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    truths: Sequence[Truth] = ()
+    """What each claim was decided on."""
 
 
 class Frozen(NamedTuple):
@@ -184,9 +187,8 @@ class Claimer:
                 frozen[place] = self._render(moment, row, truth)
                 born.append(place)
             except TemplateFailure as failure:
-                _log.error(
-                    "template_failed", delivery=row.delivery_id, tenant=row.tenant_id, detail=str(failure)
-                )
+                with about(tenant=row.tenant_id, event_id=row.event_id, traceparent=truth.traceparent):
+                    _log.error("template_failed", delivery=row.delivery_id, detail=str(failure))
                 claims[place] = Claim(
                     candidates[place],
                     Verdict.DEFER,
@@ -201,7 +203,7 @@ class Claimer:
         self._end(tx, moment, rows, claims)
         if self._channel is Channel.INAPP:
             self._show(tx, moment, going)
-        return Claimed(jobs, claims)
+        return Claimed(jobs, claims, truths)
 
     def _candidate(self, moment: Moment, row: Row, truth: Truth, desks: Desks) -> Candidate:
         desk = desks.desk_of(row.tenant_id)
@@ -216,7 +218,7 @@ class Claimer:
             is_complete=truth.is_complete,
             role=row.role,
             holds_role=row.role not in ASSIGNED or truth.holder == row.user_id,
-            is_active=truth.active is True,
+            is_active=truth.active is True or row.role == ADDRESS,
             address=self._address(row, truth),
             has_account=desk is not None or self._channel is Channel.INAPP,
             may_resend=desk is None or may_resend(desk, row.first_attempt_at, moment.now),
@@ -267,6 +269,8 @@ class Claimer:
     def _address(self, row: Row, truth: Truth) -> str | None:
         if truth.address is not None:
             return truth.address
+        if row.role == ADDRESS:
+            return row.user_id
         match self._channel:
             case Channel.EMAIL:
                 return truth.email

@@ -10,11 +10,16 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import NamedTuple
 
-from connectors.logging import get_logger
+from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
+
+from connectors import tracing
+from connectors.logging import about, get_logger
 from connectors.providers.model import Adapter, Answer, Message, Outcome
+from connectors.tracing import Attribute, Work
 from consumers.delivery.desks import Seat
 
 _log = get_logger(__name__)
@@ -52,6 +57,7 @@ class Sender:
     def __init__(self, adapters: Sequence[Adapter], answered: Callable[[Answered], None]) -> None:
         self._adapters = adapters
         self._answered = answered
+        self._tracer = tracing.tracer()
         self._loop = asyncio.new_event_loop()
         self._calls: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
@@ -90,12 +96,18 @@ class Sender:
             self._answered(Answered(job, None, began, began))
             return
         try:
-            desk = job.seat.desk
-            answer = await desk.adapter.send(job.message, timeout_s=desk.account.timeout_s)
+            answer = await self._send(job)
         except Exception as error:  # noqa: BLE001 a defect of ours: adapters answer for all a provider does
-            _log.exception("adapter_failed", delivery=job.message.delivery_id)
+            with about(tenant=job.message.tenant_id, traceparent=job.message.traceparent):
+                _log.exception("adapter_failed", delivery=job.message.delivery_id)
             answer = Answer(Outcome.UNKNOWN, error=f"{type(error).__name__} in the adapter", systematic=True)
         self._answered(Answered(job, answer, began, time.time()))
+
+    async def _send(self, job: Job) -> Answer:
+        desk = job.seat.desk
+        if self._tracer is None:
+            return await desk.adapter.send(job.message, timeout_s=desk.account.timeout_s)
+        return await _traced(self._tracer, job)
 
     async def _open(self) -> None:
         for adapter in self._adapters:
@@ -108,3 +120,35 @@ class Sender:
             call.cancel()
         for adapter in self._adapters:
             await adapter.close()
+
+
+async def _traced(tracer: Tracer, job: Job) -> Answer:
+    """The call under a span of its own, which the provider is told instead of the append's: the trace is the same."""
+    desk, message = job.seat.desk, job.message
+    said = message_attributes(message) | {Attribute.ACCOUNT: desk.account.name}
+    name = f"{Work.SEND} {message.channel}"
+    span = tracing.begin(tracer, name, message.traceparent, SpanKind.CLIENT, said)
+    try:
+        answer = await desk.adapter.send(
+            replace(message, traceparent=tracing.traceparent_of(span)), timeout_s=desk.account.timeout_s
+        )
+        tracing.say(span, {Attribute.OUTCOME: answer.outcome.value, Attribute.STATUS: answer.status})
+        if answer.outcome is not Outcome.ACCEPTED:
+            span.set_status(Status(StatusCode.ERROR, answer.error))
+    except Exception as error:
+        span.record_exception(error)
+        span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+        raise
+    else:
+        return answer
+    finally:
+        span.end()
+
+
+def message_attributes(message: Message) -> dict[Attribute, str | int | None]:
+    """What a span says of a message."""
+    return {
+        Attribute.TENANT: message.tenant_id,
+        Attribute.DELIVERY_ID: message.delivery_id,
+        Attribute.ATTEMPT: message.attempt,
+    }

@@ -14,8 +14,10 @@ from datetime import timedelta
 
 import psycopg
 
+from connectors import tracing
 from connectors.logging import get_logger
 from connectors.postgres import clock
+from consumers.delivery import spans
 from consumers.delivery.claim import QUERIES, Claimed, Claimer, Key, Moment
 from consumers.delivery.decide import Verdict
 from consumers.delivery.desks import Desks
@@ -188,3 +190,5 @@ class Worker:
             self._metrics.claimed(claim.verdict, claim.reason)
         self._metrics.in_flight(self._desks.busy)
         self._submit(claimed.jobs)
+        if (tracer := tracing.tracer()) is not None:
+            spans.settled(tracer, self._channel, self.last_round, answered, claimed)

@@ -16,9 +16,10 @@ import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from connectors import tracing
 from connectors.kafka.topics import TopicSpec
 from connectors.logging import about, get_logger
-from consumers.runtime import assignment
+from consumers.runtime import assignment, spans
 from consumers.runtime.assignment import Positions
 from consumers.runtime.batch import BatchTransaction, Committed, NotVisible
 from consumers.runtime.database import Database, Weather
@@ -302,9 +303,13 @@ class Loop(Generic[StateT, DecisionsT]):
         for (outcome, reason), count in outcomes.items():
             self._metrics.decided(outcome, reason, count)
         self._metrics.committed(records, committed.skipped, committed.forgotten, seconds)
+        if (tracer := tracing.tracer()) is not None:
+            spans.decided(tracer, self._group, committed, seconds)
         for dead in committed.dead:
             self._metrics.dead(dead.reason.value)
-            with about(tenant=dead.tenant_id, event_id=dead.event_id):
+            with about(
+                tenant=dead.tenant_id, event_id=dead.event_id, traceparent=spans.carried_by(dead.record)
+            ):
                 _log.error(
                     "dead_letter",
                     group=self._group,

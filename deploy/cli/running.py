@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from connectors import logging as logs
+from connectors import tracing
 from deploy.cli import session
 from deploy.cli.children import LOOK_EVERY_S, Children
 from deploy.cli.exits import Exit
@@ -64,7 +65,8 @@ def run(
     if with_parent:
         threading.Thread(target=_end_with_parent, args=(stop,), name="parent", daemon=True).start()
     if len(wanted) == 1:
-        known[wanted[0]](chosen, stop)
+        with tracing.exporting(wanted[0]):
+            known[wanted[0]](chosen, stop)
     elif code := _beside_each_other(wanted, stop):
         raise typer.Exit(code)
 

@@ -10,15 +10,19 @@ asks the same question again.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from opentelemetry.trace import SpanKind, Tracer
 from psycopg import Connection
 
+from connectors import tracing
 from connectors.postgres import clock, sql
+from connectors.tracing import Attribute, Work
 from producers.clock.probe import Subject, incomplete
 from producers.clock.waking import Outlook
 from schemas.platform_events import NUDGE_DUE, nudge_due, timers_topic
@@ -92,6 +96,7 @@ class Fired:
 
 def fire(conn: Connection[Any], after: str = "") -> Fired:
     """Fire at most `BATCH` due nudges in one transaction, tenants after `after` first."""
+    began, tracer = time.monotonic(), tracing.tracer()
     with conn.transaction():
         conn.execute(_queries["no_scans"])
         reading, real = clock.read_at(conn)
@@ -107,6 +112,9 @@ def fire(conn: Connection[Any], after: str = "") -> Fired:
         _fire(conn, ready, now)
         _let_wait(conn, held_back, real)
         _change(conn, "put_back", early, {})
+        traces = [] if tracer is None else _traces(conn, ready)
+    if tracer is not None:
+        _tell(tracer, zip(ready, traces, strict=True), time.monotonic() - began)
     return Fired(
         fired=Counter(nudge.product for nudge in ready),
         held_back=Counter(nudge.product for nudge in held_back),
@@ -166,6 +174,32 @@ def _fire(conn: Connection[Any], ready: Sequence[Due], now: datetime) -> None:
             "cause_ids": [nudge.cause_id for nudge in ready],
         },
     )
+
+
+def _traces(conn: Connection[Any], ready: Sequence[Due]) -> list[str | None]:
+    """The `traceparent` of each one's cause."""
+    causes = {
+        "cause_ids": [nudge.cause_id for nudge in ready],
+        "tenant_ids": [nudge.tenant_id for nudge in ready],
+    }
+    return [traceparent for (traceparent,) in conn.execute(_queries["traces"], causes)]
+
+
+def _tell(tracer: Tracer, fired: Iterable[tuple[Due, str | None]], seconds: float) -> None:
+    """A span for each nudge whose firing has been committed."""
+    for nudge, traceparent in fired:
+        tracing.told(
+            tracer,
+            f"{Work.FIRE} {nudge.product}",
+            traceparent,
+            SpanKind.PRODUCER,
+            {
+                Attribute.TENANT: nudge.tenant_id,
+                Attribute.EVENT_ID: nudge.cause_id,
+                Attribute.NUDGE_ID: nudge.nudge_id,
+            },
+            seconds,
+        )
 
 
 def _let_wait(conn: Connection[Any], held_back: Sequence[Due], real: datetime) -> None:

@@ -70,6 +70,16 @@ SELECT told.event_id, told.tenant_id, told.product, told.subject_id, told.subjec
        AS told (event_id, tenant_id, product, subject_id, topic, payload, due_at, cause_id, ordinal)
  ORDER BY told.ordinal;
 
+-- name: traces
+-- Of these causes, in their order; asked only where spans are recorded.
+SELECT (SELECT cause.traceparent
+          FROM platform.outbox AS cause
+         WHERE cause.event_id = told.cause_id AND cause.tenant_id = told.tenant_id)
+  FROM unnest(%(cause_ids)s::uuid[], %(tenant_ids)s::text[])
+       WITH ORDINALITY
+       AS told (cause_id, tenant_id, ordinal)
+ ORDER BY told.ordinal;
+
 -- name: let_wait
 -- As long again as it has waited so far, between the bounds: what completes soon is seen soon, what does not costs little.
 UPDATE platform.nudge AS nudge
