@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from deploy.cli.options import LOCAL, examples
-from deploy.demo.story import run_demo
 
 app = typer.Typer()
 
@@ -22,5 +21,7 @@ def demo(
     Starts a stack of its own in a folder of its own and removes both; a running one is left alone. Exit 1
     when a check fails.
     """
+    from deploy.demo.story import run_demo  # here: it loads servers that no other command needs
+
     if code := run_demo(leads, seed=seed):
         raise typer.Exit(code)

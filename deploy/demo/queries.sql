@@ -1,12 +1,14 @@
 -- What the demo looks at; it only reads, but for the resend, which is the platform's own function.
 
 -- name: undecided
--- By whichever of these groups reads its topic.
+-- By the groups that read its topic, whether or not they have begun to.
 SELECT count(*)
 FROM platform.outbox AS fact
-INNER JOIN platform.group_subscription AS owed ON owed.topic = fact.topic
+INNER JOIN
+    unnest(%(reader_groups)s::text [], %(reader_topics)s::text []) AS owed (group_name, topic)
+    ON owed.topic = fact.topic
 WHERE
-    fact.tenant_id = ANY(%(tenants)s) AND owed.group_name = ANY(%(groups)s)
+    fact.tenant_id = ANY(%(tenants)s)
     AND NOT EXISTS (
         SELECT FROM platform.decision AS decided
         WHERE
@@ -37,8 +39,7 @@ SELECT
         SELECT count(*) FROM platform.decision AS decided
         WHERE decided.group_name = owed.group_name AND decided.tenant_id = ANY(%(tenants)s)
     )
-FROM platform.group_subscription AS owed
-WHERE owed.group_name = ANY(%(groups)s)
+FROM unnest(%(reader_groups)s::text [], %(reader_topics)s::text []) AS owed (group_name, topic)
 GROUP BY owed.group_name
 ORDER BY owed.group_name
 

@@ -164,7 +164,8 @@ def _decisions(told: Told) -> Table:
     table = _figures(told.scope.tenants)
 
     def row(label: str, counts: Mapping[str, int]) -> None:
-        table.add_row(label, *(f"{counts.get(tenant, 0):,}" for tenant in told.scope.tenants))
+        if any(counts.values()):
+            table.add_row(label, *(f"{counts.get(tenant, 0):,}" for tenant in told.scope.tenants))
 
     row("nudges scheduled", {tenant: sum(each.values()) for tenant, each in told.nudges.items()})
     for label, state in NUDGES:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from connectors.kafka.topics import CHANNELS
+from schemas.platform_events import deliveries_topic, timers_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,19 @@ class Scope:
         return f"supersession.{self.product}"
 
     @property
+    def readers(self) -> Sequence[tuple[str, str]]:
+        """Which group must decide which topic."""
+        return (
+            (self.group, self.topic),
+            (self.group, timers_topic(self.product)),
+            (f"rules.{self.product}", self.topic),
+            *((f"delivery.{channel}", deliveries_topic(channel)) for channel in CHANNELS),
+        )
+
+    @property
     def groups(self) -> Sequence[str]:
         """Everybody who decides anything."""
-        return (self.group, f"rules.{self.product}", *(f"delivery.{channel}" for channel in CHANNELS))
+        return tuple(dict.fromkeys(group for group, _ in self.readers))
 
     @property
     def topic(self) -> str:
@@ -36,6 +47,7 @@ class Scope:
             "tenants": list(self.tenants),
             "product": self.product,
             "group": self.group,
-            "groups": list(self.groups),
+            "reader_groups": [group for group, _ in self.readers],
+            "reader_topics": [topic for _, topic in self.readers],
             "topic": self.topic,
         }

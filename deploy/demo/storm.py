@@ -35,7 +35,7 @@ FUNNEL = (
 )
 """The applicant's steps, as the journey of `loans` has them."""
 THREADS_PER_TENANT = 3
-BETWEEN = (timedelta(seconds=10), timedelta(seconds=10), timedelta(minutes=4))
+BETWEEN = (timedelta(seconds=10), timedelta(seconds=10), timedelta(minutes=12))
 """From one thing that happens to a lead to the next, by the domain's clock. Of some it is told late: what they did
 first is long due when the rest is still on its way.
 """

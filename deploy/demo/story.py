@@ -49,6 +49,8 @@ STORM_RATE: Final = 60.0
 """A minute a second: some reminders fall due while the events that supersede others are still coming."""
 REST_RATE: Final = 40_000.0
 """The longest reminder waits for a day: two seconds."""
+LOOK_EVERY_S: Final = 0.2
+"""A look at every decision and delivery costs as much as some messages."""
 STREAMING_WITHIN_S: Final = 60.0
 DECIDED_WITHIN_S: Final = 120.0
 """A hundred times what a small machine needs: past this something is stuck, not slow."""
@@ -193,7 +195,7 @@ def _shared(admin: AdminClient) -> bool:
         shares = [
             len(each.assignment.topic_partitions) if each.assignment else 0 for each in found.result().members
         ]
-        topics = 2 if name == SCOPE.group else 1  # events, and timers
+        topics = sum(group == name for group, _ in SCOPE.readers)
         if len(shares) != PROCESSES.count(name) or min(shares) == 0 or sum(shares) != topics * PARTITIONS:
             return False
     return True
@@ -208,7 +210,7 @@ def _until(
         check()
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {within_s:.0f} s: {what}")
-        time.sleep(0.05)
+        time.sleep(LOOK_EVERY_S)
 
 
 @contextmanager

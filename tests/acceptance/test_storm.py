@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import psycopg
 import pytest
 
 from connectors.registry import load_catalogue
-from deploy.demo.checks import Scope, check, undecided
+from deploy.demo import checks, messages, reached
+from deploy.demo.checks import undecided, unsent
+from deploy.demo.outside import outside
+from deploy.demo.people import ADVISORS, advisor_of, contact_of, enrol
 from deploy.demo.processes import running
 from deploy.demo.replay import replay
 from deploy.demo.sampler import QUERIES, Sampler
-from deploy.demo.storm import MISTYPED, planned, unleash
+from deploy.demo.scope import Scope
+from deploy.demo.storm import MISTYPED, leads_of, planned, unleash
+from deploy.demo.time import Time
 from deploy.local.passwords import DOMAIN
 from deploy.local.stack import Stack
 from producers import tenants
@@ -35,28 +43,64 @@ def another_tenant(stack: Stack) -> str:
 
 @pytest.mark.timeout(300)
 def test_a_storm_over_two_tenants_keeps_every_promise(pipeline: Stack, tenant: str, tmp_path: Path) -> None:
-    """Duplicates, disorder, concurrency, records that come twice, a mistyped event; two processes, one truth."""
+    """Duplicates, disorder, concurrency, records that come twice, a mistyped event, a provider that is away for a
+    while; every process, supersession twice; one truth. And none of the checks is blind.
+    """
     scope = Scope((tenant, another_tenant(pipeline)), PRODUCT)
+    enrol(pipeline.domain_dsn, scope.tenants, leads_of(LEADS))
     with (
         psycopg.connect(pipeline.consumer_dsn, autocommit=True) as conn,
-        running(pipeline.settings, [scope.group, scope.group], tmp_path / "tellonce.log") as processes,
-        Sampler(pipeline.consumer_dsn, scope.tenants) as sampler,
+        psycopg.connect(pipeline.owner_dsn, autocommit=True) as owner,
+        outside(tmp_path) as providers,
     ):
+        time = Time(owner)
+        with (
+            running(
+                pipeline.settings,
+                [scope.group, *scope.groups, "clock"],
+                tmp_path / "tellonce.log",
+                providers.accounts,
+            ) as processes,
+            Sampler(pipeline.consumer_dsn, scope.tenants) as sampler,
+            ThreadPoolExecutor(1) as beside,
+        ):
+            over = Event()
+            outage = beside.submit(providers.outage, over)
+            try:
+                unleash(pipeline.domain_dsn, planned(scope.tenants, LEADS))
+                conn.execute(QUERIES["resend_some"], scope.parameters)
+            finally:
+                over.set()
 
-        def all_decided() -> bool:
-            processes.check()
-            return undecided(conn, scope) == 0
+            def all_settled() -> bool:
+                processes.check()
+                return outage.done() and undecided(conn, scope) == 0 and unsent(conn, scope) == 0
 
-        unleash(pipeline.domain_dsn, planned(scope.tenants, LEADS))
-        conn.execute(QUERIES["resend_some"], scope.parameters)
-        until(all_decided, "every event decided")
+            until(all_settled, "every record decided, every delivery ended")
         replayed = replay(pipeline.settings, load_catalogue(), PRODUCT, scope.tenants)
-    with psycopg.connect(pipeline.consumer_dsn, autocommit=True) as conn:
-        checks = check(conn, scope, replayed, sampler)
+        said = messages.gather(conn, scope, providers)
+        decisions = checks.check(conn, scope, replayed, sampler)
+        reached_all = reached.check(conn, scope, replayed, said, time)
+
+        def not_held(tampered: messages.Messages) -> list[str]:
+            found = reached.check(conn, scope, replayed, tampered, time)
+            return [each.promise for each in found if not each.held]
+
+        twice = not_held(replace(said, arrivals=[*said.arrivals, said.arrivals[0]]))
+        missing = not_held(replace(said, arrivals=said.arrivals[1:]))
+        superseded = not_held(
+            replace(said, deliveries=[each._replace(nudge_state="cancelled") for each in said.deliveries])
+        )
+        unheard = not_held(replace(said, deliveries=said.deliveries[1:], arrivals=[]))
         replayed.superseded.decisions.pop()
-        blind = [each for each in check(conn, scope, replayed, sampler) if each.held]
-    assert [each for each in checks if not each.held] == []
-    assert len(blind) == len(checks) - 1, "a decision that nobody expected is not noticed"
+        blind = [each for each in checks.check(conn, scope, replayed, sampler) if each.held]
+    assert [each for each in (*decisions, *reached_all) if not each.held] == []
+    assert len(blind) == len(decisions) - 1, "a decision that nobody expected is not noticed"
+    assert twice == ["one visible effect per key"]
+    assert missing == ["every delivery was accepted, or ended with a reason"]
+    assert superseded == ["nobody got a stale message"]
+    assert "every delivery was accepted, or ended with a reason" in unheard
+    assert outage.result().failed > 0, "the provider was never away"
     assert replayed.records > len(replayed.events) + len(replayed.dead), "no record came twice"
 
 
@@ -79,3 +123,13 @@ def test_a_plan_is_the_same_for_a_seed_and_another_for_another() -> None:
     first, again, other = (planned(["acme"], LEADS, seed)[0] for seed in (1, 1, 2))
     assert [(c.lead, c.move, c.late) for c in first.rest] == [(c.lead, c.move, c.late) for c in again.rest]
     assert [(c.lead, c.move) for c in first.rest] != [(c.lead, c.move) for c in other.rest]
+
+
+def test_the_people_are_of_every_kind() -> None:
+    """Reached and not, active and not, advised and not; several of them share an advisor."""
+    leads = leads_of(LEADS)
+    assert {contact_of(lead).phone is None for lead in leads} == {True, False}
+    assert {contact_of(lead).active for lead in leads} == {True, False}
+    assert {contact_of(lead).locale for lead in leads} == {"en", "de"}
+    assert len({advisor_of(lead) for lead in leads}) == ADVISORS + 1
+    assert all(advisor_of(lead) != advisor_of(lead, next_one=True) for lead in leads)
