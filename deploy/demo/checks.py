@@ -43,6 +43,11 @@ def unsent(conn: Connection[Any], scope: Scope) -> int:
     return _count(conn, "unsent", scope)
 
 
+def moving(conn: Connection[Any], scope: Scope) -> int:
+    """How many of these wait for nothing but their turn."""
+    return _count(conn, "moving", scope)
+
+
 def live(conn: Connection[Any], scope: Scope) -> int:
     """How many nudges may still become a message."""
     return _count(conn, "live", scope)

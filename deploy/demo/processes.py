@@ -53,6 +53,7 @@ def _environment(settings: Settings, accounts: Path | None) -> dict[str, str]:
         "TELLONCE_KAFKA_OPTIONS": "{}",
         "TELLONCE_CONNECT_URL": settings.connect_url,
         "TELLONCE_PRODUCTS": "",
+        "TELLONCE_LINK_BASE": "",
         "TELLONCE_ACCOUNTS": "" if accounts is None else str(accounts.resolve()),
         "TELLONCE_METRICS_PORT": "0",
         "TELLONCE_LOG_FORMAT": "json",

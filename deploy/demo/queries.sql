@@ -22,6 +22,14 @@ SELECT count(*)
 FROM platform.delivery AS delivery
 WHERE delivery.tenant_id = ANY(%(tenants)s) AND delivery.state IN ('queued', 'sending')
 
+-- name: moving
+-- Those that wait for their next attempt, or behind one that does, are not.
+SELECT count(*)
+FROM platform.delivery AS delivery
+WHERE
+    delivery.tenant_id = ANY(%(tenants)s) AND delivery.state IN ('queued', 'sending')
+    AND coalesce(delivery.reason, '') NOT IN ('retry', 'in_order')
+
 -- name: live
 SELECT count(*)
 FROM platform.nudge AS nudge

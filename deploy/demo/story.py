@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +27,7 @@ from connectors.kafka.topics import PARTITIONS, topics_for
 from connectors.postgres.migrate import register_products
 from connectors.registry import load_catalogue
 from deploy.demo import checks, messages, reached, report
-from deploy.demo.checks import live, undecided, unsent
+from deploy.demo.checks import live, moving, undecided, unsent
 from deploy.demo.outside import Outage, Outside, outside
 from deploy.demo.people import enrol
 from deploy.demo.processes import Running, running
@@ -119,8 +121,13 @@ def _tell(leads: int, seed: int, teller: Teller) -> report.Told:
             clock = Time(owner)
             with Sampler(stack.consumer_dsn, TENANTS) as sampler:
                 blown, outage = _storm(stack, providers, clock, leads, seed, teller, conn)
-                _settle(conn, processes, teller)
-                clock.run(1)
+                teller.say("waiting for every decision, and until messages flow again")
+                _until(
+                    lambda: undecided(conn, SCOPE) == 0 and moving(conn, SCOPE) == 0,
+                    "every record decided, messages flow",
+                    DECIDED_WITHIN_S,
+                    processes.check,
+                )
                 teller.say("and a few leads in calm weather, one event at a time")
                 trickle(stack.domain_dsn, TENANTS)
                 _settle(conn, processes, teller)
@@ -216,23 +223,43 @@ def _until(
 @contextmanager
 def _own_stack(teller: Teller) -> Iterator[Stack]:
     """A stack in a folder of its own, erased at the end; what a demo that was killed left behind goes first."""
+    with _one_at_a_time(ROOTS):
+        stack, root = _started(teller)
+    try:
+        with stack:
+            try:
+                yield stack
+            except Exception:
+                teller.console.print(
+                    f"What the engines and processes said is in {stack.layout.logs}", highlight=False
+                )
+                raise
+            teller.say("stopping the stack")
+    except KeyboardInterrupt:
+        Stack.erase(root)
+        raise
+    Stack.erase(root)
+
+
+def _started(teller: Teller) -> tuple[Stack, Path]:
     for number in range(1, MOST_AT_ONCE + 1):
         root = ROOTS / f"demo-{number}"
         try:
             Stack.erase(root)
-            stack = Stack.start(root, progress=teller.say)
+            return Stack.start(root, progress=teller.say), root
         except StackRunningError:
             continue
-        break
-    else:
-        raise StackRunningError(f"{MOST_AT_ONCE} demos are under way in {ROOTS}")
-    with stack:
-        try:
-            yield stack
-        except Exception:
-            teller.console.print(
-                f"What the engines and processes said is in {stack.layout.logs}", highlight=False
-            )
-            raise
-        teller.say("stopping the stack")
-    Stack.erase(root)
+    raise StackRunningError(f"{MOST_AT_ONCE} demos are under way in {ROOTS}")
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Two demos that begin together must not both find the same place free."""
+    folder.mkdir(parents=True, exist_ok=True)
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        fcntl.flock(held, fcntl.LOCK_UN)
+        os.close(held)
