@@ -89,12 +89,16 @@ def _moved_on(conn: Connection[Any], scope: Scope, replayed: Replayed, time: Tim
 
 
 def _arrived(messages: Messages, time: Time) -> Sequence[tuple[Delivery, datetime]]:
-    """Each visible effect: its delivery, and when that was claimed for it, or a moment later; real time."""
-    at_providers = [
-        (messages.by_id[each.delivery_id], attempt.began_at if attempt else each.received_at)
-        for each in messages.arrivals
-        for attempt in (messages.attempt_of(each),)
-    ]
+    """Each visible effect: its delivery, and when that was claimed for it; real time. Of one that took several attempts
+    only the last claim is kept: for it, when the call began that brought it, a moment after its claim.
+    """
+    at_providers = []
+    for each in messages.arrivals:
+        delivery, attempt = messages.by_id[each.delivery_id], messages.attempt_of(each)
+        if delivery.claimed_at is not None and len(messages.attempts.get(each.delivery_id, ())) == 1:
+            at_providers.append((delivery, time.real(delivery.claimed_at)))
+        else:
+            at_providers.append((delivery, attempt.began_at if attempt else each.received_at))
     in_app = [(each, time.real(each.shown_at)) for each in messages.deliveries if each.shown_at is not None]
     return at_providers + in_app
 
