@@ -28,6 +28,7 @@ from consumers.delivery.decide import (
     Standing,
     Verdict,
     claim,
+    really,
 )
 from consumers.delivery.desks import Desk, Desks, Seat
 from consumers.delivery.sender import Job
@@ -221,7 +222,7 @@ class Claimer:
             is_active=truth.active is True or row.role == ADDRESS,
             address=self._address(row, truth),
             has_account=desk is not None or self._channel is Channel.INAPP,
-            may_resend=desk is None or may_resend(desk, row.first_attempt_at, moment.now),
+            may_resend=desk is None or may_resend(desk, row.first_attempt_at, moment),
             is_blocked=truth.is_blocked,
         )
 
@@ -456,10 +457,10 @@ def resolve(tx: Tx, moment: Moment, resolutions: Sequence[Resolution]) -> None:
         )
 
 
-def may_resend(desk: Desk, first_attempt_at: datetime | None, now: datetime) -> bool:
+def may_resend(desk: Desk, first_attempt_at: datetime | None, moment: Moment) -> bool:
     """Whether a message of which it is not known whether it went out goes out again."""
-    since = now - (first_attempt_at or now)
-    return after_unknown(desk.adapter, since) == "resend"
+    since = moment.now - (first_attempt_at or moment.now)
+    return after_unknown(desk.adapter, really(since, moment.pace)) == "resend"
 
 
 def _account(seat: Seat | None) -> str | None:

@@ -141,6 +141,11 @@ def _claim_one(
     return Claim(each, Verdict.SEND)
 
 
+def really(elapsed: timedelta, pace: float) -> timedelta:
+    """How much real time so much of the Clock's has taken, at its present pace."""
+    return elapsed / pace if pace > 0 else timedelta()
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What becomes of a delivery after an attempt; `due_at` (the Clock's time) when it is tried again."""
@@ -172,7 +177,7 @@ def record(
             due_at = next_attempt(
                 RETRIES,
                 attempts=attempts,
-                first_attempt_at=first_attempt_at,
+                first_attempt_at=now - really(now - first_attempt_at, pace),
                 now=now,
                 retry_after=answer.retry_after,
                 chance=chance,

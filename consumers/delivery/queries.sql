@@ -83,6 +83,7 @@ SELECT wanted.ordinal,
        (SELECT CASE WHEN nudge.state IN ('scheduled', 'pending') THEN 'live'
                     WHEN nudge.state = 'sent' AND (
                          SELECT journey.ended_at IS NULL AND journey.reached[cardinality(journey.reached)] = nudge.step
+                                AND (journey.epoch_began_at IS NULL OR cause.occurred_at >= journey.epoch_began_at)
                            FROM platform.journey_progress AS journey
                           WHERE journey.tenant_id = nudge.tenant_id AND journey.product = nudge.product
                             AND journey.subject_id = nudge.subject_id) THEN 'told'

@@ -57,7 +57,7 @@ def record_answers(tx: Tx, moment: Moment, answered: Sequence[Answered]) -> list
             first_attempt_at=first_attempt_at or moment.now,
             now=moment.now,
             pace=moment.pace,
-            may_resend=may_resend(each.job.seat.desk, first_attempt_at, moment.now),
+            may_resend=may_resend(each.job.seat.desk, first_attempt_at, moment),
             chance=_random.random(),
         )
         resolutions.append(

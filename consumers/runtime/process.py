@@ -47,7 +47,8 @@ def run(
     """Run a group until `stopping` is set; finishes the batch in hand, then leaves the group.
 
     Raises `StopRunning` with the exit code when the process must end for another reason. Any number of
-    processes may run the same group. `committed` is `BatchTransaction`'s; `registry` serves further metrics of the process.
+    processes may run the same group. `committed` is `BatchTransaction`'s; `registry` serves further metrics of
+    the process.
     """
     registry = registry or CollectorRegistry()
     metrics = RuntimeMetrics(registry, group.name)

@@ -57,6 +57,17 @@ def test_a_superseded_nudge_is_not_sent(bench: Bench, state: str) -> None:
     assert bench.arrivals() == []
 
 
+def test_a_nudge_of_an_earlier_epoch_is_not_sent_although_its_step_was_reached_again(bench: Bench) -> None:
+    delivery = bench.ready()
+    bench.owner.execute("UPDATE platform.nudge SET state = 'sent' WHERE tenant_id = %s", [bench.tenant])
+    bench.owner.execute(
+        "UPDATE platform.journey_progress SET epoch_began_at = now() + interval '1 second' WHERE tenant_id = %s",
+        [bench.tenant],
+    )
+    bench.worker().through()
+    assert bench.row(delivery) == ("suppressed", "superseded", 0)
+
+
 def test_a_nudge_already_told_on_one_channel_goes_out_on_the_other(bench: Bench) -> None:
     delivery = bench.ready()
     bench.owner.execute("UPDATE platform.nudge SET state = 'sent' WHERE tenant_id = %s", [bench.tenant])

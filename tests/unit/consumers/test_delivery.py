@@ -138,6 +138,20 @@ def test_a_pause_is_real_time_however_fast_the_clock_runs() -> None:
     assert fast - NOW == (slow - NOW) * 600
 
 
+def test_a_fast_clock_gives_up_no_earlier() -> None:
+    """A day of the Clock has passed in two minutes of real time: that is no age for a message."""
+    made = record(
+        Answer(Outcome.RETRY),
+        attempts=2,
+        first_attempt_at=NOW - timedelta(days=1),
+        now=NOW,
+        pace=720.0,
+        may_resend=True,
+        chance=0.0,
+    )
+    assert made.state is DeliveryState.QUEUED
+
+
 def test_an_unknown_outcome_is_sent_again_only_where_that_has_no_second_effect() -> None:
     assert recorded(Answer(Outcome.UNKNOWN)).state is DeliveryState.QUEUED
     assert recorded(Answer(Outcome.UNKNOWN), may_resend=False) == Recorded(
