@@ -16,7 +16,6 @@ from typing import NamedTuple
 from psycopg.types.json import Jsonb
 
 from connectors.logging import about, get_logger
-from connectors.postgres.sql import load
 from connectors.providers.model import Message, after_unknown
 from consumers.delivery.decide import (
     CALL_TIMEOUT,
@@ -31,6 +30,8 @@ from consumers.delivery.decide import (
     really,
 )
 from consumers.delivery.desks import Desk, Desks, Seat
+from consumers.delivery.resolve import QUERIES, Moment, Resolution, resolve
+from consumers.delivery.rows import Row, Truth
 from consumers.delivery.sender import Job
 from consumers.preparation.model import ADDRESS
 from consumers.runtime.arrays import nullable_array, text_array
@@ -42,8 +43,6 @@ from schemas.templates.context import Context, Person, Tenant
 from schemas.templates.failure import TemplateFailure
 from schemas.templates.renderer import Renderer
 
-QUERIES = load("consumers.delivery", "queries.sql")
-
 _log = get_logger(__name__)
 
 ASSIGNED = frozenset({"applicant", "advisor"})
@@ -51,65 +50,6 @@ ASSIGNED = frozenset({"applicant", "advisor"})
 
 Key = tuple[str, str]
 """(delivery id, tenant id)."""
-
-
-class Moment(NamedTuple):
-    """The Clock's time, the database's, and how many of the Clock's seconds pass in a real one."""
-
-    now: datetime
-    real: datetime
-    pace: float
-
-
-class Row(NamedTuple):
-    """A locked delivery."""
-
-    ordinal: int
-    delivery_id: str
-    tenant_id: str
-    product: str
-    subject_id: str
-    kind: str
-    user_id: str
-    role: str
-    state: str
-    attempts: int
-    due_at: datetime
-    expires_at: datetime | None
-    lease_until: datetime | None
-    notification_id: str
-    nudge_id: str | None
-    event_id: str
-    lane: str
-    seq: int
-    first_attempt_at: datetime | None
-
-
-class Truth(NamedTuple):
-    """What is true now of what a delivery rests on."""
-
-    ordinal: int
-    standing: str | None
-    is_complete: bool
-    holder: str | None
-    active: bool | None
-    first_name: str | None
-    email: str | None
-    phone: str | None
-    applicant: str | None
-    advisor: str | None
-    tenant_name: str | None
-    locale: str
-    zone: str
-    address: str | None
-    content: Mapping[str, object] | None
-    frozen_traceparent: str | None
-    content_type: str | None
-    payload: bytes | None
-    occurred_at: datetime | None
-    traceparent: str | None
-    event_type: str | None
-    is_blocked: bool
 
 
 @dataclass(slots=True)
@@ -398,63 +338,6 @@ class Claimer:
             if each.verdict in states
         ]
         resolve(tx, moment, written)
-
-
-class Resolution(NamedTuple):
-    """What a delivery becomes; `due_at` for one that goes back to the queue."""
-
-    delivery_id: str
-    tenant_id: str
-    nudge_id: str | None
-    state: DeliveryState
-    reason: str | None = None
-    due_at: datetime | None = None
-    provider_ref: str | None = None
-
-
-def resolve(tx: Tx, moment: Moment, resolutions: Sequence[Resolution]) -> None:
-    """Write what deliveries become, and what follows from it: successors wake, a nudge that told nobody ends."""
-    if not resolutions:
-        return
-    tx.run(
-        QUERIES["resolve"],
-        {
-            "now": moment.now,
-            "delivery_ids": text_array([each.delivery_id for each in resolutions]),
-            "tenant_ids": text_array([each.tenant_id for each in resolutions]),
-            "states": text_array([each.state for each in resolutions]),
-            "reasons": nullable_array([each.reason for each in resolutions]),
-            "due": [each.due_at for each in resolutions],
-            "provider_refs": nullable_array([each.provider_ref for each in resolutions]),
-        },
-        expect=len(resolutions),
-    )
-    gone = [each for each in resolutions if each.state is not DeliveryState.QUEUED]
-    if gone:
-        tx.send(
-            QUERIES["wake_successors"],
-            {
-                "now": moment.now,
-                "delivery_ids": text_array([each.delivery_id for each in gone]),
-                "tenant_ids": text_array([each.tenant_id for each in gone]),
-            },
-        )
-    untold = sorted(
-        {
-            (each.nudge_id, each.tenant_id)
-            for each in gone
-            if each.nudge_id is not None and each.state in (DeliveryState.SUPPRESSED, DeliveryState.EXPIRED)
-        }
-    )
-    if untold:
-        tx.send(
-            QUERIES["nudges_untold"],
-            {
-                "now": moment.now,
-                "nudge_ids": text_array([nudge_id for nudge_id, _ in untold]),
-                "tenant_ids": text_array([tenant_id for _, tenant_id in untold]),
-            },
-        )
 
 
 def may_resend(desk: Desk, first_attempt_at: datetime | None, moment: Moment) -> bool:

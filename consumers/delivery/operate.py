@@ -14,7 +14,7 @@ import psycopg
 
 from connectors.postgres import clock
 from connectors.postgres.sql import load
-from consumers.delivery.claim import Moment, Resolution, resolve
+from consumers.delivery.resolve import Moment, Resolution, resolve
 from consumers.runtime.tx import Tx
 from schemas.states import DeliveryState, SuppressReason
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from connectors.providers.model import Answer, Outcome
-from consumers.delivery.claim import QUERIES, Moment, Resolution, may_resend, resolve
+from consumers.delivery.claim import may_resend
 from consumers.delivery.decide import record
+from consumers.delivery.resolve import QUERIES, Moment, Resolution, resolve
 from consumers.delivery.sender import Answered
 from consumers.runtime.arrays import nullable_array, text_array
 from consumers.runtime.tx import Tx

@@ -18,11 +18,12 @@ from connectors import tracing
 from connectors.logging import get_logger
 from connectors.postgres import clock
 from consumers.delivery import spans
-from consumers.delivery.claim import QUERIES, Claimed, Claimer, Key, Moment
+from consumers.delivery.claim import Claimed, Claimer, Key
 from consumers.delivery.decide import Verdict
 from consumers.delivery.desks import Desks
 from consumers.delivery.metrics import DeliveryMetrics
 from consumers.delivery.record import record_answers
+from consumers.delivery.resolve import QUERIES, Moment
 from consumers.delivery.sender import Answered, Job
 from consumers.runtime.database import Database
 from consumers.runtime.errors import Kind, RowCountMismatch, classify

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 
 from connectors.debezium.watch import CaptureProcess
 from connectors.kafka.topics import CHANNELS
-from connectors.providers.accounts import AccountsError, load_accounts
 from connectors.settings import Settings
-from consumers.delivery.process import run as deliver
 from consumers.rules.consumer import Rules
 from consumers.runtime import process
 from consumers.supersession.consumer import Supersession
@@ -54,6 +52,10 @@ def _rules(loaded: LoadedProduct, catalogue: Catalogue) -> Work:
 
 def _delivery(channel: Channel, catalogue: Catalogue) -> Work:
     def work(settings: Settings, stop: threading.Event) -> None:
+        # Here: clients of providers and a template engine, which cost every other command a second.
+        from connectors.providers.accounts import AccountsError, load_accounts
+        from consumers.delivery.process import run as deliver
+
         _needs(settings, "database_url", "kafka_bootstrap")
         try:
             accounts = load_accounts(settings.accounts)

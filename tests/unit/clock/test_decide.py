@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from operator import add
 
 import pytest
 from hypothesis import given
@@ -122,11 +124,10 @@ def test_how_far_each_sweep_looks() -> None:
 @given(gaps=st.lists(st.floats(0.1, 3 * 3600), min_size=1, max_size=30), committed=st.floats(0, 1))
 def test_no_row_leaves_the_reach_of_the_sweeps_unseen(gaps: list[float], committed: float) -> None:
     """Whatever the time between rounds, a row is looked at by some round after its commit."""
-    state, now = RECENT, NOON
-    commit = NOON + timedelta(seconds=sum(gaps) * committed)
-    seen = False
-    for gap in gaps:
-        now += timedelta(seconds=gap)
+    state, seen = RECENT, False
+    rounds = list(accumulate((timedelta(seconds=gap) for gap in gaps), add, initial=NOON))[1:]
+    commit = NOON + (rounds[-1] - NOON) * committed
+    for now in rounds:
         sweep = sweep_due(state, now, slot_changed=False)
         since = sweep_from(sweep, now)
         seen = seen or (commit <= now and (since is None or since <= commit))

@@ -16,9 +16,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from connectors import tracing
 from connectors.providers.model import Answer, Message, OnUnknown, Outcome
 from consumers.delivery import spans as rounds
-from consumers.delivery.claim import Claimed, Truth
+from consumers.delivery.claim import Claimed
 from consumers.delivery.decide import Claim, Verdict
 from consumers.delivery.desks import Seat
+from consumers.delivery.rows import Truth
 from consumers.delivery.sender import Answered, Job, Sender
 from consumers.runtime import spans as batches
 from consumers.runtime.batch import Committed
