@@ -11,8 +11,9 @@ from connectors.debezium.client import ConnectClient
 from connectors.debezium.config import NAME
 from deploy.cli.exits import Exit
 from deploy.cli.main import invoke
+from deploy.demo.checks import undecided
 from deploy.demo.processes import running
-from deploy.demo.scope import Scope, undecided
+from deploy.demo.scope import Scope
 from deploy.local.stack import Stack
 from producers.products.loans.service import PRODUCT, LoanService, install
 from tests.acceptance.conftest import Tellonce
