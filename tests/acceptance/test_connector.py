@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,26 +12,40 @@ from connectors.debezium.client import ConnectClient
 from connectors.debezium.config import NAME
 from deploy.cli.exits import Exit
 from deploy.cli.main import invoke
-from deploy.demo.checks import undecided
 from deploy.demo.processes import running
-from deploy.demo.scope import Scope
 from deploy.local.stack import Stack
 from producers.products.loans.service import PRODUCT, LoanService, install
 from tests.acceptance.conftest import Tellonce
 from tests.acceptance.waiting import until
+
+GROUP = f"supersession.{PRODUCT}"
+UNDECIDED = """
+SELECT count(*) FROM platform.outbox AS fact
+ WHERE fact.tenant_id = %(tenant)s AND fact.topic = %(topic)s
+   AND NOT EXISTS (SELECT FROM platform.decision AS decided
+                    WHERE decided.event_id = fact.event_id AND decided.tenant_id = fact.tenant_id
+                      AND decided.group_name = %(group)s)"""
+
+
+def undecided(conn: psycopg.Connection[Any], tenant: str) -> int:
+    """How many of the tenant's events supersession still owes a decision."""
+    row = conn.execute(
+        UNDECIDED.encode(), {"tenant": tenant, "topic": f"events.{PRODUCT}", "group": GROUP}
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 @pytest.mark.timeout(300)
 def test_capture_is_paused_looked_at_resumed_and_restarted(
     pipeline: Stack, tenant: str, tellonce: Tellonce, tmp_path: Path
 ) -> None:
-    scope = Scope([tenant], PRODUCT)
     with psycopg.connect(pipeline.owner_dsn, autocommit=True) as owner:
         install(owner)
     with (
         psycopg.connect(pipeline.domain_dsn, autocommit=True) as domain,
         psycopg.connect(pipeline.consumer_dsn, autocommit=True) as conn,
-        running(pipeline.settings, [scope.group], tmp_path / "tellonce.log"),
+        running(pipeline.settings, [GROUP], tmp_path / "tellonce.log"),
     ):
         try:
             tellonce("connector pause")
@@ -47,17 +62,17 @@ def test_capture_is_paused_looked_at_resumed_and_restarted(
             )
             assert "`tellonce connector resume`" in problem
             LoanService(domain, tenant).start_application("lead-1", applicant_id="u-1")
-            assert undecided(conn, scope) == 1
+            assert undecided(conn, tenant) == 1
         finally:
             tellonce("connector resume")
-        until(lambda: undecided(conn, scope) == 0, "what was committed during the pause is decided")
+        until(lambda: undecided(conn, tenant) == 0, "what was committed during the pause is decided")
 
         tellonce("connector restart")
         until(lambda: invoke(["connector", "status"]) == Exit.OK, "it streams again")
         after = tellonce("connector status --json")
         assert [task["state"] for task in after["connector"]["tasks"]] == ["running"]
         LoanService(domain, tenant).start_application("lead-2", applicant_id="u-2")
-        until(lambda: undecided(conn, scope) == 0, "what was committed after the restart is decided")
+        until(lambda: undecided(conn, tenant) == 0, "what was committed after the restart is decided")
 
 
 @pytest.mark.timeout(300)
