@@ -11,7 +11,7 @@ from email.header import decode_header, make_header
 from email.message import Message
 from typing import Any, AnyStr
 
-from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session, TLSSetupException
 
 from deploy.providers.faults import Fault, Faults, SmtpStage
 from deploy.providers.inbox import Inbox, KeyReusedError
@@ -61,6 +61,14 @@ class MailSink(SMTP):
     def connection_lost(self, error: Exception | None) -> None:
         self._open_lines.discard(self)
         super().connection_lost(error)
+
+    async def handle_exception(self, error: Exception) -> str:
+        """A dialogue that broke, such as a client that did not like our certificate. The server asks its handler,
+        which is itself: without an answer here it would ask for ever.
+        """
+        if isinstance(error, TLSSetupException) and self.transport is not None:
+            self.transport.close()
+        return f"451 {type(error).__name__}"
 
     def _login_is_right(
         self, _server: SMTP, _session: Session, _envelope: Envelope, _mechanism: str, given: Any

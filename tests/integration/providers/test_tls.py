@@ -89,3 +89,11 @@ def test_a_relay_that_offers_no_starttls_gets_neither_password_nor_message(tmp_p
     answer, arrived = asyncio.run(scenario())
     assert (answer.outcome, answer.systematic) == (Outcome.RETRY, True)
     assert arrived == 0
+
+
+def test_a_dialogue_that_breaks_is_answered_and_not_asked_about_for_ever() -> None:
+    async def scenario() -> str:
+        sink = MailSink(Inbox(), Faults(), username="u", password="p", tls=None, open_lines=set())
+        return await sink.handle_exception(ConnectionResetError())
+
+    assert asyncio.run(scenario()) == "451 ConnectionResetError"
