@@ -11,6 +11,9 @@ import pytest
 import trustme
 
 from connectors.providers.model import Answer, Outcome
+from deploy.providers.faults import Faults
+from deploy.providers.inbox import Inbox
+from deploy.providers.smtp import MailSink
 from tests.integration.providers.rig import message, rig, send_once
 
 
