@@ -62,6 +62,9 @@ class Stack:
             running = Running(hold.lease_ports(), starter=ProcessId.of(os.getpid()))
             running.write(layout.state)
             engines = jars.ensure(progress)
+            if not layout.passwords.exists():
+                # A database of root's lies elsewhere and outlives its folder; without its passwords nobody can open it.
+                shutil.rmtree(layout.postgres, ignore_errors=True)
             known = passwords.load_or_create(layout.passwords)
             runner = Runner(layout, engines, running.ports, known, hold, progress)
             stack = cls(layout, running, runner)

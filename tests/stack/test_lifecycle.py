@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,15 @@ def test_data_is_kept_until_reset(root: Path) -> None:
     assert not data.exists()
     with Stack.start(root, ONLY) as stack:
         assert rows(stack.owner_dsn) == []
+
+
+def test_a_folder_that_was_deleted_by_hand_begins_anew(root: Path) -> None:
+    """Root's databases lie elsewhere, by the folder's path: a clone deleted and made again must not find the old one."""
+    with Stack.start(root, ONLY) as stack, psycopg.connect(stack.admin_dsn, autocommit=True) as conn:
+        conn.execute("CREATE TABLE kept ()")
+    shutil.rmtree(root)
+    with Stack.start(root, ONLY) as stack, psycopg.connect(stack.admin_dsn, autocommit=True) as conn:
+        assert conn.execute("SELECT to_regclass('kept')").fetchone() == (None,)
 
 
 def test_two_stacks_stand_side_by_side_and_one_root_has_one(root: Path, tmp_path: Path) -> None:
