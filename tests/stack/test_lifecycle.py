@@ -73,7 +73,7 @@ def test_data_is_kept_until_reset(root: Path) -> None:
 
 
 def test_a_folder_that_was_deleted_by_hand_begins_anew(root: Path) -> None:
-    """Root's databases lie elsewhere, by the folder's path: a clone deleted and made again must not find the old one."""
+    """Root's databases lie elsewhere, by the folder's path: a clone made again must not find the old one."""
     with Stack.start(root, ONLY) as stack, psycopg.connect(stack.admin_dsn, autocommit=True) as conn:
         conn.execute("CREATE TABLE kept ()")
     shutil.rmtree(root)
