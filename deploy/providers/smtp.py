@@ -84,19 +84,19 @@ class MailSink(SMTP):
         elif self.transport is not None:
             self.transport.close()
 
-    async def smtp_EHLO(self, hostname: str) -> None:  # noqa: N802 -- aiosmtpd finds commands by these names
+    async def smtp_EHLO(self, hostname: str) -> None:  # noqa: N802 aiosmtpd finds commands by these names
         if await self._goes_on("ehlo"):
             await super().smtp_EHLO(hostname)
 
-    async def smtp_HELO(self, hostname: str) -> None:  # noqa: N802
+    async def smtp_HELO(self, hostname: str) -> None:  # noqa: N802 as above
         if await self._goes_on("ehlo"):
             await super().smtp_HELO(hostname)
 
-    async def smtp_STARTTLS(self, arg: str) -> None:  # noqa: N802
+    async def smtp_STARTTLS(self, arg: str) -> None:  # noqa: N802 as above
         if await self._goes_on("starttls"):
             await super().smtp_STARTTLS(arg)
 
-    async def smtp_AUTH(self, arg: str) -> None:  # noqa: N802
+    async def smtp_AUTH(self, arg: str) -> None:  # noqa: N802 as above
         if await self._goes_on("auth"):
             await super().smtp_AUTH(arg)
 
