@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from connectors import failpoints
+
 Latency = Literal["low", "balanced", "frugal"]
 
 LOCAL_ENV_FILE = Path(".local/tellonce.env")
@@ -53,10 +55,20 @@ class Settings(BaseSettings):
     """0 takes a free port and logs it: any number of processes on one host."""
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    failpoints: str = ""
+    """Where this process is to die, stop or fail (`connectors.failpoints`): for tests of what holds then."""
+    failpoints_log: Path | None = None
+    """Each strike is a line in this file."""
 
     @field_validator("products", mode="before")
     @classmethod
     def _split_path(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(Path(part) for part in value.split(os.pathsep) if part)
+        return value
+
+    @field_validator("failpoints")
+    @classmethod
+    def _are_failpoints(cls, value: str) -> str:
+        failpoints.parse(value)
         return value

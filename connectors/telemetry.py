@@ -17,6 +17,8 @@ import orjson
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from connectors import failpoints
+
 REQUEST_TIMEOUT_S = 5.0
 """A scraper that sends nothing must not keep a thread."""
 
@@ -74,7 +76,8 @@ def serve(host: str, port: int, registry: CollectorRegistry, health: Callable[[]
                 self._answer(HTTPStatus.OK, content_type, encode(registry))
             elif path == "/health":
                 state = health()
-                body = orjson.dumps({"ok": state.ok, **state.detail}, default=str)
+                armed = {} if failpoints.armed() is None else {"failpoints": failpoints.armed()}
+                body = orjson.dumps({"ok": state.ok, **state.detail, **armed}, default=str)
                 status = HTTPStatus.OK if state.ok else HTTPStatus.SERVICE_UNAVAILABLE
                 self._answer(status, "application/json", body)
             else:

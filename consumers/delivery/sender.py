@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
-from connectors import tracing
+from connectors import failpoints, tracing
+from connectors.failpoints import Failpoint
 from connectors.logging import about, get_logger
 from connectors.providers.model import Adapter, Answer, Message, Outcome
 from connectors.tracing import Attribute, Work
@@ -97,6 +98,7 @@ class Sender:
             return
         try:
             answer = await self._send(job)
+            failpoints.reach(Failpoint.DELIVERY_CALLED)
         except Exception as error:  # noqa: BLE001 a defect of ours: adapters answer for all a provider does
             with about(tenant=job.message.tenant_id, traceparent=job.message.traceparent):
                 _log.exception("adapter_failed", delivery=job.message.delivery_id)

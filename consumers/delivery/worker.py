@@ -14,7 +14,8 @@ from datetime import timedelta
 
 import psycopg
 
-from connectors import tracing
+from connectors import failpoints, tracing
+from connectors.failpoints import Failpoint
 from connectors.logging import get_logger
 from connectors.postgres import clock
 from consumers.delivery import spans
@@ -150,6 +151,8 @@ class Worker:
             moment = Moment(reading.now(real), real, reading.rate)
             tx = Tx(conn, moment.now, pipeline)
             record_answers(tx, moment, answered)
+            if answered:
+                failpoints.reach(Failpoint.DELIVERY_NOTED)
             claimed = Claimed()
             if claiming:
                 keys = list(announced)
@@ -160,6 +163,12 @@ class Worker:
                 claimed = self._claimer.claim(tx, moment, keys, self._desks)
                 self._due_after_s = self._sleep(tx, moment, claimed)
             tx.settle()
+            if claimed.claims:
+                failpoints.reach(Failpoint.DELIVERY_LEASED)
+        if answered:
+            failpoints.reach(Failpoint.DELIVERY_RECORDED)
+        if claimed.claims:
+            failpoints.reach(Failpoint.DELIVERY_CLAIMED)
         return claimed
 
     def _sleep(self, tx: Tx, moment: Moment, claimed: Claimed) -> float:

@@ -15,6 +15,8 @@ from typing import Any, Generic
 import psycopg
 from psycopg.types.json import Jsonb
 
+from connectors import failpoints
+from connectors.failpoints import Failpoint
 from connectors.postgres import clock
 from connectors.postgres.sql import load
 from consumers.runtime.arrays import nullable_array, text_array
@@ -132,6 +134,8 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
             self._bury(tx, result.dead, places)
             self._advance(tx, result.positions)
             tx.settle()
+            failpoints.reach(Failpoint.LOOP_DECIDED)
+        failpoints.reach(Failpoint.LOOP_COMMITTED)
         for decided in applied:
             result.decisions.extend(decided.decisions)
             self._committed(decided)

@@ -16,7 +16,8 @@ import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from connectors import tracing
+from connectors import failpoints, tracing
+from connectors.failpoints import Failpoint
 from connectors.kafka.topics import TopicSpec
 from connectors.logging import about, get_logger
 from consumers.runtime import assignment, spans
@@ -96,6 +97,7 @@ class Loop(Generic[StateT, DecisionsT]):
         self._in_hand = InHand(self._read, messages, BATCH_LIMIT)
         count = 0
         while batch := self._in_hand.take():
+            failpoints.reach(Failpoint.LOOP_POLLED)
             self.last_progress = time.monotonic()
             count += self._commit(batch, arrived)
             if self._stopping():
@@ -321,3 +323,4 @@ class Loop(Generic[StateT, DecisionsT]):
             self._consumer.commit(offsets=assignment.as_offsets(committed.positions), asynchronous=True)
         except KafkaException as error:  # advisory: dashboards read it, we do not
             _log.debug("offset_commit_failed", detail=str(error))
+        failpoints.reach(Failpoint.LOOP_OFFSETS)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from connectors import failpoints
+from connectors.failpoints import Failpoint
 from connectors.postgres.sql import load
 from consumers.preparation import load as directories
 from consumers.preparation import write as preparation
@@ -138,6 +140,7 @@ class Supersession:
         self._write_leads(tx, "update_leads", {k: lead for k, lead in changed.items() if k in existing})
         self._cancel(tx, decisions.superseded.cancelled)
         self._arm(tx, list(decisions.superseded.armed.values()))
+        failpoints.reach(Failpoint.SUPERSESSION_WRITTEN)
         preparation.write(tx, self._product.product, decisions.superseded.prepared)
 
     def _payloads(self, tx: Tx, firing: Mapping[LeadKey, str]) -> dict[str, Mapping[str, object]]:

@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
+from connectors import failpoints, tracing
 from connectors import logging as logs
-from connectors import tracing
 from deploy.cli import session
 from deploy.cli.children import LOOK_EVERY_S, Children
 from deploy.cli.exits import Exit
@@ -22,6 +22,7 @@ from deploy.cli.options import INSTALLATION, examples
 from deploy.cli.output import say
 
 app = typer.Typer()
+_log = logs.get_logger(__name__)
 
 
 @app.command(
@@ -55,6 +56,9 @@ def run(
     """
     chosen = session.settings()
     logs.configure(chosen.log_format, chosen.log_level)
+    failpoints.arm(chosen.failpoints, chosen.failpoints_log)
+    if armed := failpoints.armed():
+        _log.warning("failpoints_armed", detail=f"this process is made to fail: {armed}")
     known = groups(session.catalogue())
     if all_ and names:
         raise typer.BadParameter("name groups, or --all; not both")

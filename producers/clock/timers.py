@@ -20,7 +20,8 @@ from typing import Any, Final, NamedTuple
 from opentelemetry.trace import SpanKind, Tracer
 from psycopg import Connection
 
-from connectors import tracing
+from connectors import failpoints, tracing
+from connectors.failpoints import Failpoint
 from connectors.postgres import clock, sql
 from connectors.tracing import Attribute, Work
 from producers.clock.probe import Subject, incomplete
@@ -113,6 +114,10 @@ def fire(conn: Connection[Any], after: str = "") -> Fired:
         _let_wait(conn, held_back, real)
         _change(conn, "put_back", early, {})
         traces = [] if tracer is None else _traces(conn, ready)
+        if ready:
+            failpoints.reach(Failpoint.CLOCK_MARKED)
+    if ready:
+        failpoints.reach(Failpoint.CLOCK_FIRED)
     if tracer is not None:
         _tell(tracer, zip(ready, traces, strict=True), time.monotonic() - began)
     return Fired(
