@@ -23,7 +23,7 @@ class TenantState(StrEnum):
 class NudgeState(StrEnum):
     """scheduled ──due, past complete──► pending ──a first delivery decides to send──► sent
         └──────────────┬────────────────┘
-                       ▼ superseded, ended, restarted, nobody, suppressed
+                       ▼ superseded, ended, restarted, nobody, kind_removed, suppressed
                    cancelled
 
     At most one nudge of a lead is live, which is `scheduled` or `pending`.
@@ -51,6 +51,8 @@ class NudgeReason(StrEnum):
     """A new epoch of the journey began."""
     NOBODY = "nobody"
     """There was nobody to tell when it fired."""
+    KIND_REMOVED = "kind_removed"
+    """When it fired the product no longer had its kind."""
     SUPPRESSED = "suppressed"
     """Everybody who could have been told did not want to be."""
 
@@ -60,6 +62,7 @@ class DeliveryState(StrEnum):
       ▲  │               │ └──rejected, exhausted──► failed
       │  │               ├──re-check at the claim──► suppressed, expired
       │  │               └──unknown outcome────────► held ──operator──► queued, suppressed
+      │  ├──claim or record fails alone────────────► held
       │  └──cancelled, expired before a claim──────► suppressed, expired
       └──retry, deferred─┘
 
@@ -118,6 +121,8 @@ class HoldReason(StrEnum):
 
     UNKNOWN_OUTCOME = "unknown_outcome"
     """It may have been sent, and the provider knows no key by which a second try would be the same message."""
+    POISON = "poison"
+    """Claiming it, or recording its answer, fails alone and twice; its `error` says how."""
 
 
 class DecisionOutcome(StrEnum):
@@ -142,7 +147,7 @@ class DecisionOutcome(StrEnum):
     FIRED = "fired"
     """What it was to tell is told: a due nudge, or the kinds that name the event. Reason `nobody`: no recipient."""
     CANCELLED = "cancelled"
-    """A nudge fell due and there is nobody to tell."""
+    """A nudge fell due and is not told: there is nobody to tell, or its kind is gone."""
     IGNORED = "ignored"
     """Nothing in this group is about such an event."""
     TAKEN = "taken"

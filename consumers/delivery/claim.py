@@ -16,7 +16,7 @@ from typing import NamedTuple
 from psycopg.types.json import Jsonb
 
 from connectors.logging import about, get_logger
-from connectors.providers.model import Message, after_unknown
+from connectors.providers.model import Message, after_unknown, told
 from consumers.delivery.decide import (
     CALL_TIMEOUT,
     LEASE,
@@ -35,10 +35,11 @@ from consumers.delivery.rows import Row, Truth
 from consumers.delivery.sender import Job
 from consumers.preparation.model import ADDRESS
 from consumers.runtime.arrays import nullable_array, text_array
+from consumers.runtime.errors import deciding
 from consumers.runtime.tx import Tx
 from schemas.products.audience import Channel
 from schemas.products.catalogue import Catalogue
-from schemas.states import DeliveryState
+from schemas.states import DeliveryState, HoldReason
 from schemas.templates.context import Context, Person, Tenant
 from schemas.templates.failure import TemplateFailure
 from schemas.templates.renderer import Renderer
@@ -60,6 +61,14 @@ class Claimed:
     claims: list[Claim] = field(default_factory=list)
     truths: Sequence[Truth] = ()
     """What each claim was decided on."""
+    held: int = 0
+    """How many are on hold because claiming or recording them failed."""
+
+    def add(self, other: Claimed) -> None:
+        """What a further claim of the same transaction came to."""
+        self.jobs += other.jobs
+        self.claims += other.claims
+        self.truths = [*self.truths, *other.truths]
 
 
 class Frozen(NamedTuple):
@@ -95,8 +104,13 @@ class Claimer:
 
     def claim(self, tx: Tx, moment: Moment, keys: Sequence[Key], desks: Desks) -> Claimed:
         """Claim these; each gets a verdict, and those that may go out become jobs, each with a seat that the caller
-        gives back when its call is over, or when this transaction fails.
+        gives back when its call is over, or when this transaction fails. Raises what the database does, and
+        `DecideError` for a defect.
         """
+        with deciding("claiming"):
+            return self._claim(tx, moment, keys, desks)
+
+    def _claim(self, tx: Tx, moment: Moment, keys: Sequence[Key], desks: Desks) -> Claimed:
         rows = self._lock(tx, keys)
         if not rows:
             return Claimed()
@@ -127,15 +141,12 @@ class Claimer:
             try:
                 frozen[place] = self._render(moment, row, truth)
                 born.append(place)
-            except TemplateFailure as failure:
+            except Exception as failure:  # noqa: BLE001 nothing has been read or written: it is this delivery's alone
+                claims[place] = made = _unrendered(candidates[place], moment, failure)
                 with about(tenant=row.tenant_id, event_id=row.event_id, traceparent=truth.traceparent):
-                    _log.error("template_failed", delivery=row.delivery_id, detail=str(failure))
-                claims[place] = Claim(
-                    candidates[place],
-                    Verdict.DEFER,
-                    "template_failed",
-                    moment.now + MEND_WITHIN * moment.pace,
-                )
+                    _log.error(
+                        "not_rendered", delivery=row.delivery_id, reason=made.reason, detail=made.error
+                    )
                 if (seat := seats.pop(row.delivery_id, None)) is not None:
                     desks.give_back(seat)
         self._freeze(tx, moment, [(rows[place], frozen[place]) for place in born])
@@ -284,14 +295,14 @@ class Claimer:
             },
             expect=len(bodies),
         )
-        told = sorted({(row.nudge_id, row.tenant_id) for row, _ in bodies if row.nudge_id is not None})
-        if told:
+        spoken = sorted({(row.nudge_id, row.tenant_id) for row, _ in bodies if row.nudge_id is not None})
+        if spoken:
             tx.send(
                 QUERIES["nudges_sent"],
                 {
                     "now": moment.now,
-                    "nudge_ids": text_array([nudge_id for nudge_id, _ in told]),
-                    "tenant_ids": text_array([tenant_id for _, tenant_id in told]),
+                    "nudge_ids": text_array([nudge_id for nudge_id, _ in spoken]),
+                    "tenant_ids": text_array([tenant_id for _, tenant_id in spoken]),
                 },
             )
         return [
@@ -332,7 +343,13 @@ class Claimer:
         }
         written = [
             Resolution(
-                row.delivery_id, row.tenant_id, row.nudge_id, states[each.verdict], each.reason, each.until
+                row.delivery_id,
+                row.tenant_id,
+                row.nudge_id,
+                states[each.verdict],
+                each.reason,
+                each.until,
+                error=each.error,
             )
             for row, each in zip(rows, claims, strict=True)
             if each.verdict in states
@@ -340,14 +357,19 @@ class Claimer:
         resolve(tx, moment, written)
 
 
+def _unrendered(candidate: Candidate, moment: Moment, failure: Exception) -> Claim:
+    """A template is mended by whoever wrote it, and asked again; anything else is for a person to look at."""
+    if isinstance(failure, TemplateFailure):
+        until = moment.now + MEND_WITHIN * moment.pace
+        return Claim(candidate, Verdict.DEFER, "template_failed", until, told(str(failure)))
+    error = told(f"rendering it failed: {type(failure).__name__}: {failure}")
+    return Claim(candidate, Verdict.HOLD, HoldReason.POISON, error=error)
+
+
 def may_resend(desk: Desk, first_attempt_at: datetime | None, moment: Moment) -> bool:
     """Whether a message of which it is not known whether it went out goes out again."""
     since = moment.now - (first_attempt_at or moment.now)
     return after_unknown(desk.adapter, really(since, moment.pace)) == "resend"
-
-
-def _account(seat: Seat | None) -> str | None:
-    return None if seat is None else seat.desk.account.name
 
 
 def _message(row: Row, body: Frozen, channel: Channel) -> Message:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from consumers.delivery.claim import Key
 from consumers.runtime.group import Decision
@@ -36,10 +37,10 @@ class Delivery:
         """Nothing: what is true is asked at the claim."""
 
     def decide(self, state: None, events: Sequence[Event]) -> Taken:
-        """Each is taken."""
+        """Each is taken. Raises `ValueError` for one that names no delivery."""
         return Taken(
             [Decision(event, DecisionOutcome.TAKEN) for event in events],
-            [(str(event.payload["delivery_id"]), event.tenant_id) for event in events],
+            [(str(UUID(str(event.payload["delivery_id"]))), event.tenant_id) for event in events],
         )
 
     def write(self, tx: Tx, decisions: Taken) -> None:

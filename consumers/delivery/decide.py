@@ -77,7 +77,7 @@ class Verdict(StrEnum):
     SUPPRESS = "suppress"
     EXPIRE = "expire"
     HOLD = "hold"
-    """Whether it went out is not known, and the provider would not recognise it as the same."""
+    """Only a person can say what should become of it; see `HoldReason`."""
     DEFER = "defer"
     """Not yet; asked again at a later instant."""
     PARK = "park"
@@ -87,12 +87,15 @@ class Verdict(StrEnum):
 
 
 class Claim(NamedTuple):
-    """The verdict on one delivery; `reason` for what ends it, `until` (the Clock's time) for what is deferred."""
+    """The verdict on one delivery; `reason` for what ends it, `until` (the Clock's time) for what is deferred, and what
+    went wrong here as `error`.
+    """
 
     candidate: Candidate
     verdict: Verdict
     reason: str | None = None
     until: datetime | None = None
+    error: str | None = None
 
 
 def claim(

@@ -85,10 +85,16 @@ class Desks:
         """The transaction in which seats were taken has been committed."""
         self._taken.clear()
 
-    def undo(self) -> None:
-        """It has not: nobody sits there."""
-        taken, self._taken = self._taken, []
-        for seat in taken:
+    @property
+    def taken(self) -> int:
+        """How many seats this transaction has taken so far."""
+        return len(self._taken)
+
+    def undo(self, since: int = 0) -> None:
+        """It has not, or its part has not after so many were taken: nobody sits there."""
+        undone = self._taken[since:]
+        del self._taken[since:]
+        for seat in undone:
             self.leave(seat, None)
 
     def leave(self, seat: Seat, answer: Answer | None) -> None:

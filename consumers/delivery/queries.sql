@@ -149,7 +149,7 @@ SELECT frozen.delivery_id, frozen.tenant_id, frozen.address, frozen.content, fro
 UPDATE platform.delivery AS delivery
    SET state = 'sending', lease_until = %(lease_until)s, attempt_token = leased.token, attempts = delivery.attempts + 1,
        account = leased.account,
-       first_attempt_at = coalesce(delivery.first_attempt_at, %(now)s), claimed_at = %(now)s, reason = NULL,
+       first_attempt_at = coalesce(delivery.first_attempt_at, %(now)s), claimed_at = %(now)s, reason = NULL, error = NULL,
        updated_at = %(now)s
   FROM unnest(%(delivery_ids)s::uuid[], %(tenant_ids)s::text[], %(tokens)s::uuid[], %(accounts)s::text[])
        AS leased (delivery_id, tenant_id, token, account)
@@ -162,15 +162,25 @@ UPDATE platform.delivery AS delivery
 -- The end of a delivery, or a pause, by the claim or by an answer.
 UPDATE platform.delivery AS delivery
    SET state = resolved.state, reason = resolved.reason, due_at = coalesce(resolved.due_at, delivery.due_at),
-       provider_ref = coalesce(resolved.provider_ref, delivery.provider_ref),
+       provider_ref = coalesce(resolved.provider_ref, delivery.provider_ref), error = resolved.error,
        lease_until = NULL, attempt_token = NULL, updated_at = %(now)s
   FROM unnest(%(delivery_ids)s::uuid[], %(tenant_ids)s::text[], %(states)s::platform.delivery_state[],
-              %(reasons)s::text[], %(due)s::timestamptz[], %(provider_refs)s::text[])
-       AS resolved (delivery_id, tenant_id, state, reason, due_at, provider_ref)
+              %(reasons)s::text[], %(due)s::timestamptz[], %(provider_refs)s::text[], %(errors)s::text[])
+       AS resolved (delivery_id, tenant_id, state, reason, due_at, provider_ref, error)
  CROSS JOIN LATERAL (
        SELECT found.ctid AS address FROM platform.delivery AS found
         WHERE found.delivery_id = resolved.delivery_id AND found.tenant_id || '' = resolved.tenant_id OFFSET 0) AS place
  WHERE delivery.ctid = place.address;
+
+-- name: hold
+-- One whose claim or record fails alone. An attempt under way is its worker's, who names its token.
+UPDATE platform.delivery
+   SET state = 'held', reason = %(reason)s, error = %(error)s, lease_until = NULL, attempt_token = NULL,
+       updated_at = %(now)s
+ WHERE delivery_id = %(delivery_id)s::uuid AND tenant_id = %(tenant_id)s
+   AND (state = 'queued' AND %(token)s::uuid IS NULL
+        OR state = 'sending' AND (attempt_token = %(token)s::uuid OR %(token)s::uuid IS NULL AND lease_until <= %(real)s))
+RETURNING true;
 
 -- name: lock_attempts
 -- Those whose attempt is still the present one, and those that were accepted, whatever became of the lease.

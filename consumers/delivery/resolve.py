@@ -23,7 +23,7 @@ class Moment(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """What a delivery becomes; `due_at` for one that goes back to the queue."""
+    """What a delivery becomes; `due_at` for one that goes back to the queue, `error` for what went wrong here."""
 
     delivery_id: str
     tenant_id: str
@@ -32,6 +32,7 @@ class Resolution(NamedTuple):
     reason: str | None = None
     due_at: datetime | None = None
     provider_ref: str | None = None
+    error: str | None = None
 
 
 def resolve(tx: Tx, moment: Moment, resolutions: Sequence[Resolution]) -> None:
@@ -48,19 +49,13 @@ def resolve(tx: Tx, moment: Moment, resolutions: Sequence[Resolution]) -> None:
             "reasons": nullable_array([each.reason for each in resolutions]),
             "due": [each.due_at for each in resolutions],
             "provider_refs": nullable_array([each.provider_ref for each in resolutions]),
+            "errors": nullable_array([each.error for each in resolutions]),
         },
         expect=len(resolutions),
     )
     gone = [each for each in resolutions if each.state is not DeliveryState.QUEUED]
     if gone:
-        tx.send(
-            QUERIES["wake_successors"],
-            {
-                "now": moment.now,
-                "delivery_ids": text_array([each.delivery_id for each in gone]),
-                "tenant_ids": text_array([each.tenant_id for each in gone]),
-            },
-        )
+        wake_successors(tx, moment, [(each.delivery_id, each.tenant_id) for each in gone])
     untold = sorted(
         {
             (each.nudge_id, each.tenant_id)
@@ -77,3 +72,15 @@ def resolve(tx: Tx, moment: Moment, resolutions: Sequence[Resolution]) -> None:
                 "tenant_ids": text_array([tenant_id for _, tenant_id in untold]),
             },
         )
+
+
+def wake_successors(tx: Tx, moment: Moment, gone: Sequence[tuple[str, str]]) -> None:
+    """Those that waited in order for one of these (delivery id, tenant id) are due now."""
+    tx.send(
+        QUERIES["wake_successors"],
+        {
+            "now": moment.now,
+            "delivery_ids": text_array([delivery_id for delivery_id, _ in gone]),
+            "tenant_ids": text_array([tenant_id for _, tenant_id in gone]),
+        },
+    )

@@ -9,16 +9,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
-
-import psycopg
 
 from connectors import failpoints, tracing
 from connectors.failpoints import Failpoint
 from connectors.logging import get_logger
 from connectors.postgres import clock
 from consumers.delivery import spans
+from consumers.delivery.apart import Apart
 from consumers.delivery.claim import Claimed, Claimer, Key
 from consumers.delivery.decide import Verdict
 from consumers.delivery.desks import Desks
@@ -27,9 +27,10 @@ from consumers.delivery.record import record_answers
 from consumers.delivery.resolve import QUERIES, Moment
 from consumers.delivery.sender import Answered, Job
 from consumers.runtime.database import Database
-from consumers.runtime.errors import Kind, RowCountMismatch, classify
+from consumers.runtime.trials import FAILURES, Trials
 from consumers.runtime.tx import Tx
 from schemas.products.audience import Channel
+from schemas.states import HoldReason
 
 ROUND_MOST = 500
 """How many are claimed in one transaction: their locks are held for tens of milliseconds."""
@@ -89,6 +90,7 @@ class Worker:
         self._metrics = metrics
         self._stopping = stopping
         self._due_after_s = 0.0
+        self._trials = Trials(database, metrics.retried)
         self.last_round = time.monotonic()
 
     def run(self) -> None:
@@ -106,18 +108,13 @@ class Worker:
         answered, announced = self._collect(claiming)
         try:
             claimed = self._transact(answered, announced, claiming=claiming)
-        except (psycopg.Error, RowCountMismatch) as error:
-            kind = classify(error)
+        except FAILURES as error:
             self._desks.undo()
             self._give_back(answered, announced)
-            if kind not in (Kind.WEATHER, Kind.CONFLICT):
-                raise
-            self._metrics.retried(kind.name.lower())
-            if kind is Kind.WEATHER:
-                self._database.close()
-            self._database.weather.wait(error)
+            self._due_after_s = 0.0
+            self._trials.failed(error)
             return 0
-        self._database.weather.over()
+        self._trials.succeeded()
         self._settle(answered, claimed)
         return len(answered) + len(claimed.claims)
 
@@ -145,12 +142,16 @@ class Worker:
             self._mailbox.announced.extendleft(reversed(announced))
 
     def _transact(self, answered: Sequence[Answered], announced: Sequence[Key], *, claiming: bool) -> Claimed:
-        conn = self._database.connection()
-        with conn.pipeline() as pipeline, conn.transaction():
+        conn, singly = self._database.connection(), self._trials.singly
+        with nullcontext() if singly else conn.pipeline() as pipeline, conn.transaction():
             reading, real = clock.read_at(conn)
             moment = Moment(reading.now(real), real, reading.rate)
             tx = Tx(conn, moment.now, pipeline)
-            record_answers(tx, moment, answered)
+            apart = Apart(conn, tx, moment) if singly else None
+            if apart is None:
+                record_answers(tx, moment, answered)
+            else:
+                apart.record(answered)
             if answered:
                 failpoints.reach(Failpoint.DELIVERY_NOTED)
             claimed = Claimed()
@@ -160,8 +161,12 @@ class Worker:
                 if most > 0:
                     per_tenant = min(most, self._desks.per_tenant)
                     keys += self._claimer.due(tx, moment, most=most, per_tenant=per_tenant)
-                claimed = self._claimer.claim(tx, moment, keys, self._desks)
+                if apart is None:
+                    claimed = self._claimer.claim(tx, moment, keys, self._desks)
+                else:
+                    claimed = apart.claim(self._claimer, keys, self._desks)
                 self._due_after_s = self._sleep(tx, moment, claimed)
+            claimed.held = apart.held if apart is not None else 0
             tx.settle()
             if claimed.claims:
                 failpoints.reach(Failpoint.DELIVERY_LEASED)
@@ -198,6 +203,8 @@ class Worker:
                 self._metrics.answered(each.answer, each.ended_at - each.began_at)
         for claim in claimed.claims:
             self._metrics.claimed(claim.verdict, claim.reason)
+        for _ in range(claimed.held):
+            self._metrics.claimed(Verdict.HOLD, HoldReason.POISON)
         self._metrics.in_flight(self._desks.busy)
         self._submit(claimed.jobs)
         if (tracer := tracing.tracer()) is not None:

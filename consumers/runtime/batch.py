@@ -20,7 +20,7 @@ from connectors.failpoints import Failpoint
 from connectors.postgres import clock
 from connectors.postgres.sql import load
 from consumers.runtime.arrays import nullable_array, text_array
-from consumers.runtime.errors import DecideError, Kind, classify
+from consumers.runtime.errors import deciding
 from consumers.runtime.fence import Partition, check
 from consumers.runtime.group import Decision, DecisionsT, Group, StateT
 from consumers.runtime.records import Dead, Read, Record, read
@@ -33,6 +33,7 @@ from consumers.runtime.triage import (
     storable,
     uuid_or_none,
 )
+from consumers.runtime.trials import Poison, alone
 from consumers.runtime.tx import Answer, Tx
 from schemas.envelope import PAYLOAD_LIMIT, Event
 from schemas.products.catalogue import Catalogue
@@ -127,8 +128,8 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
                 forgotten=triage.forgotten,
             )
             if singly:
-                alone = (self._apply_alone(conn, tx, item, result) for item in triage.fresh)
-                applied = [decided for decided in alone if decided is not None]
+                apart = (self._apply_alone(conn, tx, item, result) for item in triage.fresh)
+                applied = [decided for decided in apart if decided is not None]
             else:
                 applied = [self._apply(tx, [item.event for item in triage.fresh])] if triage.fresh else []
             self._bury(tx, result.dead, places)
@@ -163,10 +164,8 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
 
     def _apply(self, tx: Tx, events: Sequence[Event]) -> DecisionsT:
         state = self._group.load(tx, events)
-        try:
+        with deciding(f"{self._group.name} could not decide"):
             decided = self._group.decide(state, events)
-        except Exception as error:  # whatever a decision raises is poison, never the weather
-            raise DecideError(f"{self._group.name} could not decide: {error}") from error
         self._group.write(tx, decided)
         self._record(tx, [Line.of(decision) for decision in decided.decisions])
         return decided
@@ -174,23 +173,14 @@ class BatchTransaction(Generic[StateT, DecisionsT]):
     def _apply_alone(
         self, conn: psycopg.Connection[Any], tx: Tx, item: Read, result: Committed
     ) -> DecisionsT | None:
-        """One event behind a savepoint. A second try tells a passing collision from poison."""
-        failure: Exception | None = None
-        for _ in range(2):
-            try:
-                with conn.transaction():
-                    decided = self._apply(tx, [item.event])
-                    tx.settle()
-            except (psycopg.Error, DecideError) as error:
-                if classify(error) is not Kind.POISON:
-                    raise
-                failure = error
-            else:
-                return decided
+        """One event by itself; None when it is poison, and a dead letter by now."""
+        done = alone(conn, tx, lambda: self._apply(tx, [item.event]))
+        if not isinstance(done, Poison):
+            return done
         event = item.event
-        unknown_step = failure is not None and isinstance(failure.__cause__, UnknownStepError)
+        unknown_step = isinstance(done.failure.__cause__, UnknownStepError)
         reason = DeadReason.UNKNOWN_STEP if unknown_step else DeadReason.POISON
-        dead = Dead(item.record, reason, str(failure), event.tenant_id, event.event_id, event.event_type)
+        dead = Dead(item.record, reason, str(done.failure), event.tenant_id, event.event_id, event.event_type)
         result.dead.append(dead)
         self._record(tx, [Line.of_dead(dead)])
         return None

@@ -12,6 +12,8 @@ FATAL     everything else, such as a missing table, a refused permission, a bug 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 
 import psycopg
@@ -50,7 +52,7 @@ class RowCountMismatch(Exception):  # noqa: N818 it is a signal between write an
 
 
 class DecideError(Exception):
-    """A group's `decide` raised; carries the cause. A decision that cannot be made is poison."""
+    """A decision raised; carries the cause. One that cannot be made is poison."""
 
 
 class StopRunning(Exception):  # noqa: N818 a request to end the process
@@ -59,6 +61,17 @@ class StopRunning(Exception):  # noqa: N818 a request to end the process
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+@contextmanager
+def deciding(what: str) -> Iterator[None]:
+    """Whatever is raised inside, the database's own failures aside, is a `DecideError`: poison, never the weather."""
+    try:
+        yield
+    except (psycopg.Error, RowCountMismatch, DecideError):
+        raise
+    except Exception as error:
+        raise DecideError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def classify(error: BaseException) -> Kind:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Generic
 
-import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -24,12 +23,13 @@ from consumers.runtime import assignment, spans
 from consumers.runtime.assignment import Positions
 from consumers.runtime.batch import BatchTransaction, Committed, NotVisible
 from consumers.runtime.database import Database, Weather
-from consumers.runtime.errors import DecideError, Kind, RowCountMismatch, classify
+from consumers.runtime.errors import Kind, classify
 from consumers.runtime.fence import Fenced, Moved
 from consumers.runtime.group import DecisionsT, StateT
 from consumers.runtime.in_hand import InHand
 from consumers.runtime.metrics import RuntimeMetrics
 from consumers.runtime.records import Dead, Read, Record
+from consumers.runtime.trials import FAILURES, Trials
 
 BATCH_LIMIT = 2_000
 """Per-batch costs are spread thin by then; more only lengthens locks and the work lost to a conflict."""
@@ -40,8 +40,6 @@ POLL_S = 0.2
 ABSENT_AFTER_S = 5.0
 """A commit becomes visible within milliseconds of its WAL; a row that is not there by now never committed."""
 VISIBLE_PAUSE_S = 0.003
-CONFLICT_LIMIT = 100
-"""Each conflict means that somebody else got further; so many in a row mean that a statement never will."""
 
 _log = get_logger(__name__)
 
@@ -228,7 +226,7 @@ class Loop(Generic[StateT, DecisionsT]):
             if isinstance(item, Read):
                 self._metrics.captured(arrived - item.event.recorded_at.timestamp())
                 break  # the first of a batch has waited longest; one is enough for a distribution
-        poisoned = conflicts = 0
+        trials = Trials(self._database, self._metrics.retried)
         give_up_at = time.monotonic() + ABSENT_AFTER_S
         while batch:
             expected = self._positions.of({(item.record.topic, item.record.partition) for item in batch})
@@ -238,7 +236,7 @@ class Loop(Generic[StateT, DecisionsT]):
                     self._database.connection(),
                     batch,
                     expected,
-                    singly=poisoned >= 2,
+                    singly=trials.singly,
                     give_up_absent=began > give_up_at,
                     meanwhile=self._in_hand.read_ahead,
                 )
@@ -249,23 +247,10 @@ class Loop(Generic[StateT, DecisionsT]):
                 self._metrics.retried("not_visible")
                 _log.debug("not_visible", detail=str(absent))
                 time.sleep(VISIBLE_PAUSE_S)
-            except (psycopg.Error, DecideError, RowCountMismatch) as error:
-                kind = classify(error)
-                self._metrics.retried(kind.name.lower())
-                match kind:
-                    case Kind.WEATHER:
-                        self._database.close()
-                        self._database.weather.wait(error)
-                    case Kind.POISON:
-                        poisoned += 1
-                    case Kind.CONFLICT:
-                        conflicts += 1
-                        if conflicts > CONFLICT_LIMIT:
-                            raise
-                    case Kind.FATAL:
-                        raise
+            except FAILURES as error:
+                trials.failed(error)
             else:
-                self._database.weather.over()
+                trials.succeeded()
                 self._broker.over()
                 self._committed(committed, len(batch), time.monotonic() - began)
                 return len(batch)

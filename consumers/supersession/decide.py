@@ -153,12 +153,14 @@ def _fall_due(
     product: Product, batch: Superseded, key: LeadKey, lead: Lead, event: Event, known: Known
 ) -> Decision:
     """The clock says that a nudge is due. It is told if it still stands for the lead; one whom nobody can be told ends
-    here, so that nothing stays pending.
+    here, and so does one of a kind that the product has given up: nothing stays pending.
     """
     nudge_id = str(event.payload["nudge_id"])
     nudge = known.live.get(nudge_id)
     if nudge is None or not nudge.is_pending or lead.live != nudge_id:
         return Decision(event, DecisionOutcome.DROPPED, DropReason.SUPERSEDED)
+    if nudge.kind not in product.kinds:
+        return _untold(batch, key, lead, event, NudgeReason.KIND_REMOVED)
     prepared = prepare(
         product,
         Intent(
@@ -175,11 +177,16 @@ def _fall_due(
         known.directory,
     )
     if prepared.is_for_nobody:
-        _cancel_live(batch, key, lead, event, None, NudgeReason.NOBODY)
-        batch.leads[key] = lead._replace(live=None)
-        return Decision(event, DecisionOutcome.CANCELLED, NOBODY, None, nudge_id)
+        return _untold(batch, key, lead, event, NudgeReason.NOBODY)
     batch.prepared.append(prepared)
     return Decision(event, DecisionOutcome.FIRED, None, nudge_id)
+
+
+def _untold(batch: Superseded, key: LeadKey, lead: Lead, event: Event, reason: NudgeReason) -> Decision:
+    """The live nudge, due, ends without having been told."""
+    _cancel_live(batch, key, lead, event, None, reason)
+    batch.leads[key] = lead._replace(live=None)
+    return Decision(event, DecisionOutcome.CANCELLED, reason, None, lead.live)
 
 
 def _reach(

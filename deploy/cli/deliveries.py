@@ -144,10 +144,11 @@ def show_(
 
 @app.command(epilog=examples("tellonce deliveries retry 0198f3a2-7c1e-8b54-9d3f-6a2b8c4d5e6f"))
 def retry(delivery_ids: Ids) -> None:
-    """Let these go out again, all or none: those on hold, of which nobody knows whether they went out.
+    """Let these go out again, all or none: those on hold.
 
-    Somebody may get the message twice. What has become untrue meanwhile is not sent. Everything else is refused:
-    what is queued goes by itself, and what has ended (sent, failed, suppressed, expired) stays as it ended.
+    Where nobody knows whether it went out, somebody may get the message twice. What has become untrue meanwhile is
+    not sent. Everything else is refused: what is queued goes by itself, and what has ended (sent, failed, suppressed,
+    expired) stays as it ended.
     """
     named = _named(delivery_ids)
     with session.owner() as conn:
@@ -198,6 +199,7 @@ def _facts(message: Message, frozen: dict[str, object] | None) -> list[tuple[obj
         ("state", each.state),
         ("what became of it", message.words),
         ("reason", each.reason),
+        ("error", each.error),
         ("due", each.due_at),
         ("expires", each.expires_at),
         ("leased until", each.lease_until),

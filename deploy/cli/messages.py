@@ -54,6 +54,8 @@ class Delivery:
     seq: int
     created_at: datetime
     updated_at: datetime
+    error: str | None = None
+    """What went wrong here, at its last claim or record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ FAILED: Mapping[str, str] = {
 }
 HELD: Mapping[str, str] = {
     HoldReason.UNKNOWN_OUTCOME: "it may have gone out, and the provider would not know it again",
+    HoldReason.POISON: "it fails whatever is tried",
 }
 
 
@@ -159,12 +162,13 @@ def in_words(delivery: Delivery, attempts: list[Attempt]) -> str:
             said = f"failed: {FAILED.get(reason, reason)}"
         case DeliveryState.SUPPRESSED:
             lost = f"the person is no longer its {delivery.role}"
-            known = {**SUPPRESSED, no_longer(delivery.role): lost}
-            said = f"not sent: {known.get(reason, reason)}"
+            words = {**SUPPRESSED, no_longer(delivery.role): lost}
+            said = f"not sent: {words.get(reason, reason)}"
         case DeliveryState.EXPIRED:
             said = "not sent: it had expired"
         case DeliveryState.HELD:
-            said = f"on hold: {HELD.get(reason, reason)}; `tellonce deliveries retry` or `cancel`"
+            known = f"{HELD.get(reason, reason)}{f' ({delivery.error})' if delivery.error else ''}"
+            said = f"on hold: {known}; `tellonce deliveries retry` or `cancel`"
         case _:
             assert_never(state)
     return f"{said} ({last})" if last else said

@@ -149,7 +149,7 @@ def delivery_problems(seen: Iterable[Messages]) -> list[str]:
         of_channel = f"deliveries on {each.channel}"
         if each.state == DeliveryState.HELD:
             problems.append(
-                f"{of_channel}: {each.count:,} on hold, and nobody knows whether they went out;"
+                f"{of_channel}: {each.count:,} on hold until a person decides what becomes of them;"
                 f" `tellonce deliveries --state held --channel {each.channel}`, then `retry` or `cancel`"
             )
         if each.without_account:

@@ -140,7 +140,7 @@ SELECT r.round_at, r.answered_at, r.undecided, r.lost, r.unanswered, r.full_owed
 SELECT d.delivery_id::text, d.tenant_id, d.product, d.subject_id, d.kind,
        CASE WHEN d.role <> 'address' THEN d.user_id END AS user_id, d.role, d.channel, d.account, d.state::text, d.reason,
        d.due_at, d.expires_at, d.lease_until, d.attempts, d.first_attempt_at, d.provider_ref, d.notification_id::text,
-       d.nudge_id::text, d.event_id::text, d.lane, d.seq, d.created_at, d.updated_at
+       d.nudge_id::text, d.event_id::text, d.lane, d.seq, d.created_at, d.updated_at, d.error
   FROM platform.delivery AS d
  WHERE (%(delivery_id)s::uuid IS NULL OR d.delivery_id = %(delivery_id)s)
    AND (%(states)s::text[] IS NULL OR d.state = ANY (%(states)s::platform.delivery_state[]))

@@ -111,6 +111,7 @@ CANCELLED: Mapping[NudgeReason, str] = {
     NudgeReason.ENDED: "the journey ended",
     NudgeReason.RESTARTED: "the journey began anew",
     NudgeReason.NOBODY: "nobody to tell",
+    NudgeReason.KIND_REMOVED: "the product has given up its kind",
     NudgeReason.SUPPRESSED: "nobody wanted to be told",
 }
 
@@ -210,7 +211,9 @@ def in_words(row: Row) -> str:
             what = f"nudge {row.nudge_kind or row.nudge_id}" if row.nudge_id else "the news"
             return f"{what} told" if row.reason is None else f"{what} to be told, and {UNTOLD}"
         case DecisionOutcome.CANCELLED:
-            return f"nudge {row.cancelled_kind or row.cancelled_nudge_id} due and cancelled: {UNTOLD}"
+            gone = NudgeReason(row.reason or NudgeReason.NOBODY)
+            why = UNTOLD if gone is NudgeReason.NOBODY else CANCELLED[gone]
+            return f"nudge {row.cancelled_kind or row.cancelled_nudge_id} due and cancelled: {why}"
         case DecisionOutcome.IGNORED:
             return "nothing here is about it"
         case DecisionOutcome.TAKEN:

@@ -209,10 +209,14 @@ def due(nudge_id: str = NUDGE_ID) -> Event:
 
 
 def fire(
-    *events: Event, live: Live | None = PENDING, directory: Directory = KNOWN, lead: Lead = WAITING
+    *events: Event,
+    live: Live | None = PENDING,
+    directory: Directory = KNOWN,
+    lead: Lead = WAITING,
+    product: Product = LOANS,
 ) -> Superseded:
     known = Known({} if live is None else {NUDGE_ID: live}, directory)
-    return decide(LOANS, {KEY: lead}, events, known)
+    return decide(product, {KEY: lead}, events, known)
 
 
 def test_an_immediate_step_is_told_at_once() -> None:
@@ -272,6 +276,18 @@ def test_a_step_behind_it_in_the_batch_cancels_what_was_told() -> None:
     batch = fire(due(), event("offers_viewed", 1))
     assert [outcome for outcome, _ in outcomes(batch)] == ["fired", "scheduled"]
     assert [(gone.nudge_id, gone.reason) for gone in batch.cancelled] == [(NUDGE_ID, NudgeReason.SUPERSEDED)]
+
+
+def test_a_due_nudge_of_a_kind_that_the_product_gave_up_ends_and_says_so() -> None:
+    kinds = {name: kind for name, kind in LOANS.kinds.items() if name != "loans.explore_savings"}
+    timer = due()
+    batch = fire(timer, product=LOANS.model_copy(update={"kinds": kinds}))
+    assert outcomes(batch) == [(DecisionOutcome.CANCELLED, NudgeReason.KIND_REMOVED)]
+    assert [(gone.nudge_id, gone.reason) for gone in batch.cancelled] == [
+        (NUDGE_ID, NudgeReason.KIND_REMOVED)
+    ]
+    assert batch.leads[KEY].live is None
+    assert not batch.prepared
 
 
 def test_a_due_nudge_for_nobody_ends_and_the_next_step_arms_as_ever() -> None:
