@@ -1,7 +1,8 @@
 """The real stack, one per test run, started by the first test that needs it.
 
 One PostgreSQL, one broker and one Connect worker serve all tests: **a test is a tenant**, isolated by a fresh
-one. The suite runs in one process; a second run in the same clone gets a folder, and so a stack, of its own.
+one. A second run in the same clone gets a folder, and so a stack, of its own; and so does each of the two processes
+that `make test` runs side by side: whatever needs the broker or Connect in the one, everything else in the other.
 """
 
 from __future__ import annotations
@@ -33,6 +34,15 @@ MOST_AT_ONCE = 8
 STREAMING_WITHIN_S = 60.0
 PRODUCTS = ("loans", "worklog")
 """What the platform ships, and the product that lives in the tests."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Two groups for `--dist loadgroup`: one stack with a broker is enough, and tests that kill its engines must not
+    find others on it at that moment.
+    """
+    for item in items:
+        needs = "engines" if "stack" in getattr(item, "fixturenames", ()) else "database"
+        item.add_marker(pytest.mark.xdist_group(needs))
 
 
 @pytest.fixture(scope="session")
