@@ -38,7 +38,7 @@ demo: $(READY) ## the article's storm, told on the terminal
 	@.venv/bin/tellonce demo
 
 test: check ## check, then every test but the proofs
-	@$(PY) -m pytest -m 'not proof' -n 2 --dist loadgroup
+	@$(PY) -m pytest -m 'not proof' -n 2
 
 check: $(READY) ## style, types and layers
 	@echo 'checking style, types and layers'

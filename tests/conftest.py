@@ -7,14 +7,18 @@ that `make test` runs side by side: whatever needs the broker or Connect in the 
 
 from __future__ import annotations
 
+import fcntl
 import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from connectors.debezium.apply import apply
 from connectors.debezium.client import ConnectClient
@@ -30,31 +34,49 @@ from deploy.local.stack import Stack
 from producers import tenants
 
 ROOTS = Path(__file__).parents[1] / "build"
+ENGINES = (
+    "tests/acceptance/",
+    "tests/integration/capture/",
+    "tests/integration/clock/test_slot_dropped.py",
+    "tests/integration/runtime/test_loop.py",
+    "tests/integration/runtime/test_real_log.py",
+)
+"""Where the tests are that need the broker or Connect."""
 MOST_AT_ONCE = 8
 STREAMING_WITHIN_S = 60.0
 PRODUCTS = ("loans", "worklog")
 """What the platform ships, and the product that lives in the tests."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two groups for `--dist loadgroup`: one stack with a broker is enough, and tests that kill its engines must not
-    find others on it at that moment.
+class SideBySide(LoadScopeScheduling):  # type: ignore[misc]
+    """One pile for all that need the broker or Connect, begun first: one stack with a broker is enough, and tests that
+    kill its engines must not find others on it at that moment. Beside it folder by folder, by whoever is free.
     """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "engines" if nodeid.startswith(ENGINES) else nodeid.partition("::")[0].rpartition("/")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
+    """With `-n 2`, as `make test` has it."""
+    config.option.loadscopereorder = False  # in the order of the names: acceptance comes first
+    return SideBySide(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever schedules sees names only: they have to tell which tests need more than the database."""
     for item in items:
-        needs = "engines" if "stack" in getattr(item, "fixturenames", ()) else "database"
-        item.add_marker(pytest.mark.xdist_group(needs))
+        if "stack" in getattr(item, "fixturenames", ()) and not item.nodeid.startswith(ENGINES):
+            raise pytest.UsageError(f"{item.nodeid} needs the broker or Connect: its file belongs in ENGINES")
 
 
 @pytest.fixture(scope="session")
 def pg_only() -> Iterator[Stack]:
     """The run's stack with at least PostgreSQL: bootstrapped, migrated, products registered."""
-    stack = _fresh_stack()
-    try:
+    with _fresh_stack() as stack:
         with psycopg.connect(stack.owner_dsn, autocommit=True) as owner:
             register_products(owner, PRODUCTS)
         yield stack
-    finally:
-        stack.stop()
 
 
 @pytest.fixture(scope="session")
@@ -107,13 +129,25 @@ def tenant(pg_only: Stack) -> str:
     return name
 
 
-def _fresh_stack() -> Stack:
-    """Erase what an earlier run left and start PostgreSQL; beside a run that is at it, in the next folder."""
+@contextmanager
+def _fresh_stack() -> Iterator[Stack]:
+    """Erase what an earlier run left and start PostgreSQL; beside a run that is at it, in the next folder.
+
+    The folder is ours by a lock beside it: two that begin at once would both find it free, and erase each other's.
+    """
+    ROOTS.mkdir(exist_ok=True)
     for number in range(1, MOST_AT_ONCE + 1):
         root = ROOTS / f"test-stack-{number}"
-        try:
-            Stack.erase(root)
-            return Stack.start(root, {"postgres"})
-        except StackRunningError:
-            continue
+        with root.with_suffix(".lock").open("w") as mine:
+            try:
+                fcntl.flock(mine, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                Stack.erase(root)
+                stack = Stack.start(root, {"postgres"})
+            except (BlockingIOError, StackRunningError):
+                continue
+            try:
+                yield stack
+            finally:
+                stack.stop()
+            return
     raise RuntimeError(f"{MOST_AT_ONCE} test runs are under way in {ROOTS}")

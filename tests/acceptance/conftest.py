@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,10 +14,12 @@ import pytest
 
 from deploy.cli.exits import Exit
 from deploy.cli.main import invoke
+from deploy.local.passwords import DOMAIN
 from deploy.local.stack import Stack
 from deploy.providers.running import LocalProviders, run
-from producers.products.loans.service import LoanService, install
-from tests.acceptance.house import House, Lead
+from producers import tenants
+from producers.products.loans.service import install
+from tests.acceptance.house import House, Lead, lead_of
 
 
 class Tellonce(Protocol):
@@ -82,8 +85,15 @@ def house(pipeline: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def lead(house: House, tenant: str) -> Iterator[Lead]:
     """A lead of which nothing has happened yet."""
     house.local.faults.clear()
-    with (
-        psycopg.connect(house.stack.domain_dsn, autocommit=True) as domain,
-        psycopg.connect(house.stack.owner_dsn, autocommit=True) as owner,
-    ):
-        yield Lead(house, tenant, LoanService(domain, tenant), owner)
+    with lead_of(house, tenant) as found:
+        yield found
+
+
+@pytest.fixture
+def neighbour(house: House) -> Iterator[Lead]:
+    """The same of another tenant."""
+    tenant = f"t-{uuid.uuid4().hex[:16]}"
+    with psycopg.connect(house.stack.owner_dsn, autocommit=True) as owner:
+        tenants.create(owner, tenant, roles=[DOMAIN])
+    with lead_of(house, tenant) as found:
+        yield found

@@ -104,6 +104,16 @@ class Lead:
         return int(row[0])
 
 
+@contextmanager
+def lead_of(house: House, tenant: str) -> Iterator[Lead]:
+    """The tenant's lead, on connections of its own."""
+    with (
+        psycopg.connect(house.stack.domain_dsn, autocommit=True) as domain,
+        psycopg.connect(house.stack.owner_dsn, autocommit=True) as owner,
+    ):
+        yield Lead(house, tenant, LoanService(domain, tenant), owner)
+
+
 def ago(after: timedelta, due_in: timedelta = SOON) -> datetime:
     """When a step happened whose nudge, `after` it, is due in `due_in`."""
     return datetime.now(UTC) - after + due_in

@@ -76,6 +76,14 @@ class Provider:
                 after = int(each["number"])
         return found
 
+    def tell(self, *faults: Mapping[str, object]) -> None:
+        """It misbehaves so from now on; without any, no more."""
+        body = json.dumps({"clear": True, "faults": faults}).encode()
+        request = urllib.request.Request(
+            f"{self.url}/control", body, {"Content-Type": "application/json"}, method="POST"
+        )
+        urllib.request.urlopen(request, timeout=30).close()
+
     def _get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=30) as answer:
             return json.load(answer)
@@ -84,7 +92,7 @@ class Provider:
 def measure(rig: Rig, wanted: Collection[str]) -> list[Figure]:
     """Latency in both profiles, then the rates, live and drained."""
     figures: list[Figure] = []
-    with _provider(rig) as provider:
+    with local_provider(rig) as provider:
         if "end_to_end_latency_ms" in wanted:
             for latency in PROFILES:
                 figures.append(_latency(rig, provider, latency))
@@ -107,17 +115,17 @@ def measure(rig: Rig, wanted: Collection[str]) -> list[Figure]:
 def _latency(rig: Rig, provider: Provider, latency: Latency) -> Figure:
     rig.stream(latency)
     count = WARM_UP + LATENCY_ROUNDS * ROUND
-    tenant = _people(rig, f"latency-{latency}", count)
+    tenant = people(rig, f"latency-{latency}", count)
     committed: dict[str, float] = {}
-    with _running(rig, provider, latency):
+    with everything(rig, provider, latency):
         with psycopg.connect(rig.stack.domain_dsn) as conn:
             began = time.perf_counter()
             for number in range(1, count + 1):
                 time.sleep(max(0.0, began + number / RATE - time.perf_counter()))
-                committed[_commit(conn, tenant, number)] = time.time()
+                committed[commit(conn, tenant, number)] = time.time()
         until(lambda: provider.count(tenant) >= count, "every message has arrived")
     received = provider.received(tenant)
-    caused = _causes(rig, tenant)
+    caused = causes(rig, tenant)
     waited = [1_000 * (received[caused[event]] - at) for event, at in committed.items()][WARM_UP:]
     rounds = [waited[start : start + ROUND] for start in range(0, len(waited), ROUND)]
     note = f"COMMIT's return → request read by the provider, {RATE} events/s; warm-up of {WARM_UP} dropped"
@@ -125,8 +133,8 @@ def _latency(rig: Rig, provider: Provider, latency: Latency) -> Figure:
 
 
 def _live(rig: Rig, provider: Provider, number: int) -> float:
-    tenant = _people(rig, f"live-{number}", EVENTS)
-    with _running(rig, provider, "balanced"):
+    tenant = people(rig, f"live-{number}", EVENTS)
+    with everything(rig, provider, "balanced"):
         began = time.time()
         _commit_all(rig, tenant)
         until(lambda: provider.count(tenant) >= EVENTS, "every message has arrived", every_s=0.25)
@@ -139,11 +147,11 @@ def _live(rig: Rig, provider: Provider, number: int) -> float:
 
 
 def _drain(rig: Rig, provider: Provider, number: int) -> float:
-    tenant = _people(rig, f"drain-{number}", EVENTS)
+    tenant = people(rig, f"drain-{number}", EVENTS)
     before = rig.in_topic("events.loans")
     _commit_all(rig, tenant)
     until(lambda: rig.in_topic("events.loans") >= before + EVENTS, "the backlog is in Kafka")
-    with _running(rig, provider, "balanced"):
+    with everything(rig, provider, "balanced"):
         until(lambda: provider.count(tenant) >= EVENTS, "every message has arrived", every_s=0.25)
     received = provider.received(tenant).values()
     _once(provider, tenant)
@@ -157,7 +165,8 @@ def _once(provider: Provider, tenant: str) -> None:
     assert count == EVENTS, f"{count} messages for {EVENTS} events"
 
 
-def _people(rig: Rig, name: str, leads: int) -> str:
+def people(rig: Rig, name: str, leads: int) -> str:
+    """A tenant with so many leads, each with an applicant who can be told."""
     tenant = rig.tenant(name)
     rig.superuser.execute(_PEOPLE.encode(), {"tenant": tenant, "leads": leads, "prefix": "L-"})
     rig.superuser.execute("VACUUM (ANALYZE) platform.contact, platform.assignment")
@@ -165,7 +174,8 @@ def _people(rig: Rig, name: str, leads: int) -> str:
     return tenant
 
 
-def _commit(conn: psycopg.Connection[Any], tenant: str, number: int) -> str:
+def commit(conn: psycopg.Connection[Any], tenant: str, number: int) -> str:
+    """One immediate step in a transaction of its own; its event's id."""
     row = conn.execute(_APPEND, [tenant, f"L-{number}"]).fetchone()
     conn.commit()
     assert row is not None
@@ -178,7 +188,7 @@ def _commit_all(rig: Rig, tenant: str) -> None:
     def write(first: int) -> None:
         with psycopg.connect(rig.stack.domain_dsn) as conn:
             for number in range(first, EVENTS + 1, WRITERS):
-                _commit(conn, tenant, number)
+                commit(conn, tenant, number)
 
     writers = [threading.Thread(target=write, args=(first,)) for first in range(1, WRITERS + 1)]
     for writer in writers:
@@ -187,7 +197,7 @@ def _commit_all(rig: Rig, tenant: str) -> None:
         writer.join()
 
 
-def _causes(rig: Rig, tenant: str) -> Mapping[str, str]:
+def causes(rig: Rig, tenant: str) -> Mapping[str, str]:
     """The delivery that each event caused."""
     rows = rig.superuser.execute(
         "SELECT event_id::text, delivery_id::text FROM platform.delivery WHERE tenant_id = %s AND channel = 'whatsapp'",
@@ -197,7 +207,7 @@ def _causes(rig: Rig, tenant: str) -> Mapping[str, str]:
 
 
 @contextmanager
-def _running(rig: Rig, provider: Provider, latency: Latency) -> Iterator[None]:
+def everything(rig: Rig, provider: Provider, latency: Latency) -> Iterator[None]:
     """Every process, assigned and warm."""
     settings = rig.settings(latency)
     environment = {
@@ -224,15 +234,17 @@ def _assigned(log: Path) -> int:
 
 
 @contextmanager
-def _provider(rig: Rig) -> Iterator[Provider]:
+def local_provider(
+    rig: Rig, limits: str = f"in_flight = {IN_FLIGHT}\ntenant_share = 1.0"
+) -> Iterator[Provider]:
+    """The endpoint, with an account of these limits."""
     accounts = rig.stack.layout.logs / "accounts.toml"
     command = [sys.executable, "-m", "deploy.providers", "--accounts", str(accounts)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True)
     try:
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
-        text = accounts.read_text().replace("in_flight = 64", f"in_flight = {IN_FLIGHT}\ntenant_share = 1.0")
-        accounts.write_text(text)
+        accounts.write_text(accounts.read_text().replace("in_flight = 64", limits))
         yield Provider(url, accounts)
     finally:
         process.terminate()

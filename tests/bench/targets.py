@@ -48,6 +48,7 @@ TARGETS: Sequence[Target] = (
     Target("end_to_end_latency_ms", "low", "p99", 50),
     Target("pipeline_rate", "live", "value", 2_250, at_least=True),
     Target("drain_rate", "backlog", "value", 4_000, at_least=True),
+    Target("fairness_ratio", "backlog", "value", 2),
     Target("growth_history", "ratio", "value", 1.2),
     Target("growth_tenants", "ratio", "value", 1.2),
     Target("rss_mb", "supersession", "value", 150),

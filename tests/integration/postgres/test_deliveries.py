@@ -15,7 +15,7 @@ from schemas.states import DeliveryState
 from tests.integration.postgres.conftest import Conn, Party
 
 ALLOWED: Mapping[str, set[str]] = {
-    "queued": {"sending", "sent", "suppressed", "expired"},
+    "queued": {"sending", "sent", "suppressed", "expired", "held"},
     "sending": {"queued", "sent", "failed", "suppressed", "expired", "held"},
     "held": {"queued", "sent", "suppressed"},
 }

@@ -1,8 +1,11 @@
-"""The real log through the real pipeline: commit, WAL, Debezium, Kafka, three processes, Postgres."""
+"""The real log through the real pipeline: commit, WAL, Debezium, Kafka, three processes, Postgres; then time moves past
+all due times, and each lead gets one message.
+"""
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,16 +14,25 @@ from typing import Any
 import psycopg
 import pytest
 
+from deploy.cli.children import Children
+from deploy.demo.outside import Outside, outside
 from deploy.local.stack import Stack
 from producers import tenants
 from producers.importer.run import import_log
 from producers.importer.spec import ImportSpec
 from schemas.products.catalogue import Catalogue
 from tests.integration.runtime import event_log
-from tests.integration.runtime.conftest import Fleet, until
+from tests.integration.runtime.conftest import Fleet, environment, until
 from tests.integration.runtime.event_log import Row
 
 GROUP = "supersession.worklog"
+_PEOPLE = """
+WITH person AS (
+  INSERT INTO platform.contact (tenant_id, user_id, first_name, phone)
+  SELECT %(tenant)s, lead, 'Ada', '+491511' || lead FROM unnest(%(leads)s::text[]) AS lead
+)
+INSERT INTO platform.assignment (tenant_id, product, subject_id, role, user_id)
+SELECT %(tenant)s, 'worklog', lead, 'applicant', lead FROM unnest(%(leads)s::text[]) AS lead"""
 
 
 def held_tenants(owner: psycopg.Connection[Any], count: int) -> list[str]:
@@ -83,7 +95,70 @@ def assert_history(owner: psycopg.Connection[Any], tenant: str, log: Sequence[Ro
     assert dict(live) == want.live
 
 
-def test_a_slice_of_the_log_survives_kills_on_the_way(
+def assert_each_lead_is_told_once(
+    stack: Stack,
+    owner: psycopg.Connection[Any],
+    names: Sequence[str],
+    log: Sequence[Row],
+    folder: Path,
+    within_s: float = 120.0,
+) -> None:
+    """Every tenant's clock runs again, far behind all due times: one message for each lead that reached a step, of the
+    furthest one, and none of any other.
+    """
+    leads = list(dict.fromkeys(lead for lead, _, _ in log))
+    reached = {f"+491511{lead}" for lead, activity, _ in log if activity in event_log.RANK}
+    for name in names:
+        owner.execute(_PEOPLE.encode(), {"tenant": name, "leads": leads})
+    groups = (GROUP, "clock", "delivery.whatsapp")
+    with outside(folder) as providers, (folder / "telling.log").open("ab") as output:
+        addresses = {
+            **environment(stack.settings),
+            "TELLONCE_ACCOUNTS": str(providers.accounts),
+            "TELLONCE_METRICS_PORT": "0",
+        }
+        with Children(groups, addresses, log=output) as children:
+            for name in names:
+                tenants.release(owner, name)
+            until(
+                lambda: (
+                    all(arrived(providers, name) >= len(reached) for name in names)
+                    and not unsent(owner, names)
+                ),
+                f"every lead is told; see {folder / 'telling.log'}",
+                within_s,
+            )
+            assert children.ended() is None, (folder / "telling.log").read_text()[-2_000:]
+        arrivals = providers.arrivals()
+    want = event_log.expected(log)
+    for name in names:
+        assert Counter(each["to"] for each in arrivals if each["tenant"] == name) == dict.fromkeys(reached, 1)
+        told = owner.execute(
+            "SELECT step, count(*) FROM platform.nudge WHERE tenant_id = %s AND state = 'sent' GROUP BY step",
+            (name,),
+        ).fetchall()
+        assert dict(told) == want.live, "each of its furthest step"
+
+
+def arrived(providers: Outside, tenant: str) -> int:
+    """How many messages the provider has of a tenant."""
+    return int(providers.counts()["tenants"].get(tenant, 0))
+
+
+def unsent(owner: psycopg.Connection[Any], names: Sequence[str]) -> bool:
+    """Whether anything of these tenants is still to be fired, prepared, sent or recorded."""
+    row = owner.execute(
+        "SELECT EXISTS (SELECT FROM platform.nudge"
+        " WHERE tenant_id = ANY(%(names)s) AND state IN ('scheduled', 'pending'))"
+        " OR EXISTS (SELECT FROM platform.delivery"
+        " WHERE tenant_id = ANY(%(names)s) AND state IN ('queued', 'sending'))",
+        {"names": list(names)},
+    ).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
+def test_a_slice_of_the_log_survives_kills_on_the_way_and_each_lead_is_told_once(
     pipeline: Stack,
     worklog_fleet: Fleet,
     owner: psycopg.Connection[Any],
@@ -110,11 +185,12 @@ def test_a_slice_of_the_log_survives_kills_on_the_way(
         assert import_for(owner, name, path, catalogue) == 0
     until(lambda: worklog_fleet.started() == 4, "the replacement reads")
     assert set(worklog_fleet.stop()) == {0}
+    assert_each_lead_is_told_once(pipeline, owner, names, log, tmp_path)
 
 
 @pytest.mark.proof
 @pytest.mark.timeout(1200)
-def test_the_whole_log_survives_kills_on_the_way(
+def test_the_whole_log_survives_kills_on_the_way_and_each_lead_is_told_once(
     pipeline: Stack,
     worklog_fleet: Fleet,
     owner: psycopg.Connection[Any],
@@ -141,3 +217,4 @@ def test_the_whole_log_survives_kills_on_the_way(
             assert_history(owner, name, log)
         until(lambda: worklog_fleet.started() >= 3, "every process reads")
         assert set(worklog_fleet.stop()) == {0}
+        assert_each_lead_is_told_once(pipeline, owner, names, log, tmp_path, 300)
