@@ -34,24 +34,24 @@ backlog outlasts a round many times.
 
 _BACKLOG = """
 WITH caused AS (
-  SELECT platform.append(%(tenant)s, 'loans', 'B-1', 'loans.offer_submitted',
+  SELECT platform.append(%(tenant)s, 'loans', 'B-0', 'loans.offer_submitted',
                          '{"applicant_id": "a", "offer_id": "o-1", "amount": 1000000}') AS event_id
 ), person AS (
   INSERT INTO platform.contact (tenant_id, user_id, first_name, phone)
   SELECT %(tenant)s, 'b' || n, 'Ada', '+4915112345678' FROM generate_series(1, %(count)s::int) AS n
 ), drawn AS (
-  SELECT 'b' || n AS user_id, overlay(uuidv7()::text PLACING '8' FROM 15 FOR 1)::uuid AS id,
+  SELECT 'b' || n AS user_id, 'B-' || n AS subject_id, overlay(uuidv7()::text PLACING '8' FROM 15 FOR 1)::uuid AS id,
          now() - interval '1 hour' + n / 500 * interval '1 second' AS due_at
     FROM generate_series(1, %(count)s::int) AS n
 ), told AS (
   INSERT INTO platform.notification (notification_id, intent_id, tenant_id, kind, event_id, user_id, role, product,
                                      subject_id, locale, zone, created_at)
-  SELECT id, id, %(tenant)s, 'loans.offer_received', event_id, user_id, 'user', 'loans', 'B-1', 'en', 'UTC', now()
+  SELECT id, id, %(tenant)s, 'loans.offer_received', event_id, user_id, 'user', 'loans', subject_id, 'en', 'UTC', now()
     FROM drawn, caused
 )
 INSERT INTO platform.delivery (delivery_id, notification_id, tenant_id, kind, event_id, user_id, role, channel, product,
                                subject_id, lane, due_at, created_at, updated_at)
-SELECT id, id, %(tenant)s, 'loans.offer_received', event_id, user_id, 'user', 'whatsapp', 'loans', 'B-1',
+SELECT id, id, %(tenant)s, 'loans.offer_received', event_id, user_id, 'user', 'whatsapp', 'loans', subject_id,
        'events.loans', due_at, now(), now()
   FROM drawn, caused"""
 

@@ -27,19 +27,19 @@ WITH person AS (
   INSERT INTO platform.contact (tenant_id, user_id, first_name, phone, locale, zone)
   SELECT %(tenant)s, 'u' || n, 'Ada', '+4915112345678', 'en', 'UTC' FROM generate_series(1, %(count)s::int) AS n
 ), drawn AS (
-  SELECT 'u' || n AS user_id, overlay(uuidv7()::text PLACING '8' FROM 15 FOR 1)::uuid AS id,
+  SELECT 'u' || n AS user_id, 'B-' || n AS subject_id, overlay(uuidv7()::text PLACING '8' FROM 15 FOR 1)::uuid AS id,
          now() - interval '1 hour' + n / 500 * interval '1 second' AS due_at
     FROM generate_series(1, %(count)s::int) AS n
 ), told AS (
   INSERT INTO platform.notification (notification_id, intent_id, tenant_id, kind, event_id, user_id, role, product,
                                      subject_id, locale, zone, created_at)
-  SELECT id, id, %(tenant)s, 'loans.sanctioned', %(event)s, user_id, 'payload.applicant_id', 'loans', 'L-1', 'en',
+  SELECT id, id, %(tenant)s, 'loans.sanctioned', %(event)s, user_id, 'payload.applicant_id', 'loans', subject_id, 'en',
          'UTC', now() FROM drawn
 )
 INSERT INTO platform.delivery (delivery_id, notification_id, tenant_id, kind, event_id, user_id, role, channel, product,
                                subject_id, lane, due_at, created_at, updated_at)
-SELECT id, id, %(tenant)s, 'loans.sanctioned', %(event)s, user_id, 'payload.applicant_id', 'whatsapp', 'loans', 'L-1',
-       'events.loans', due_at, now(), now() FROM drawn"""
+SELECT id, id, %(tenant)s, 'loans.sanctioned', %(event)s, user_id, 'payload.applicant_id', 'whatsapp', 'loans',
+       subject_id, 'events.loans', due_at, now(), now() FROM drawn"""
 
 
 @pytest.fixture
