@@ -24,7 +24,7 @@ from consumers.runtime.assignment import Positions
 from consumers.runtime.batch import BatchTransaction, Committed, NotVisible
 from consumers.runtime.database import Database, Weather
 from consumers.runtime.errors import Kind, classify
-from consumers.runtime.fence import Fenced, Moved
+from consumers.runtime.fence import Fenced, Moved, Partition
 from consumers.runtime.group import DecisionsT, StateT
 from consumers.runtime.in_hand import InHand
 from consumers.runtime.metrics import RuntimeMetrics
@@ -40,6 +40,8 @@ POLL_S = 0.2
 ABSENT_AFTER_S = 5.0
 """A commit becomes visible within milliseconds of its WAL; a row that is not there by now never committed."""
 VISIBLE_PAUSE_S = 0.003
+TELL_KAFKA_EVERY_S = 1.0
+"""Offsets in Kafka are read by dashboards alone; each telling is a write to a log of the broker's own."""
 
 _log = get_logger(__name__)
 
@@ -67,6 +69,8 @@ class Loop(Generic[StateT, DecisionsT]):
         self._metrics = metrics
         self._stopping = stopping
         self._positions = Positions()
+        self._untold: dict[Partition, int] = {}
+        self._tell_after = time.monotonic()
         self._topics = assignment.described(admin, specs)
         self._broker = Weather("the broker", stopping)
         self._in_hand: InHand[Message] = InHand(self._read, [], BATCH_LIMIT)
@@ -101,6 +105,8 @@ class Loop(Generic[StateT, DecisionsT]):
             if self._stopping():
                 break  # what is still in hand is read again by whoever comes next
         self.last_progress = time.monotonic()
+        if self._untold and (self.last_progress >= self._tell_after or self._stopping()):
+            self._tell_kafka()
         return count
 
     # -- Kafka ---------------------------------------------------------------------------------------
@@ -203,6 +209,7 @@ class Loop(Generic[StateT, DecisionsT]):
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Nothing is in hand during a poll, so there is nothing to drain."""
+        self._tell_kafka()
         self._positions.release([(place.topic, place.partition) for place in partitions])
         consumer.incremental_unassign(partitions)
         self._metrics.assigned(len(self._positions))
@@ -304,8 +311,16 @@ class Loop(Generic[StateT, DecisionsT]):
                     place=f"{dead.record.topic}[{dead.record.partition}]@{dead.record.offset}",
                     detail=dead.error,
                 )
+        self._untold.update(committed.positions)
+
+    def _tell_kafka(self) -> None:
+        """Where this process stands, for whoever looks there; nothing here depends on it."""
+        untold, self._untold = self._untold, {}
+        self._tell_after = time.monotonic() + TELL_KAFKA_EVERY_S
+        if not untold:
+            return
         try:
-            self._consumer.commit(offsets=assignment.as_offsets(committed.positions), asynchronous=True)
-        except KafkaException as error:  # advisory: dashboards read it, we do not
+            self._consumer.commit(offsets=assignment.as_offsets(untold), asynchronous=True)
+        except KafkaException as error:
             _log.debug("offset_commit_failed", detail=str(error))
         failpoints.reach(Failpoint.LOOP_OFFSETS)

@@ -32,6 +32,10 @@ controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers={host}:{controller_port}
 log.dirs=data
 
+# Eight and three threads by default, for a machine of its own; here they only take turns on a few cores.
+num.io.threads=2
+num.network.threads=1
+
 # Topics come from one place, with their partitions and retention; a typing error must not create one.
 auto.create.topics.enable=false
 
