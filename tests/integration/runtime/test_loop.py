@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from connectors.kafka.clients import admin_client
@@ -71,6 +71,13 @@ class Line:
             (self.tenant,),
         )
 
+    def told_kafka(self) -> int:
+        """How many records of the topic the group has behind it, as far as Kafka knows."""
+        group = ConsumerGroupTopicPartitions(f"supersession.{self.product}")
+        answer = self.admin.list_consumer_group_offsets([group])[group.group_id].result()
+        places = answer.topic_partitions or []
+        return sum(place.offset for place in places if place.topic == self.topic and place.offset > 0)
+
     def captured(self, count: int) -> None:
         """Wait until the topic has had so many records."""
         until(
@@ -107,6 +114,17 @@ def test_a_restarted_process_goes_on_where_the_database_stands(line: Line) -> No
     line.append("B")
     line.fleet.start()
     line.until_decided("A", "B")
+
+
+def test_kafka_is_told_where_the_group_stands_while_it_idles_and_as_it_stops(line: Line) -> None:
+    line.fleet.start()
+    line.append("A", "B")
+    line.until_decided("A", "B")
+    until(lambda: line.told_kafka() == 2, "an idle process told Kafka")
+    line.append("C")
+    line.until_decided("A", "B", "C")
+    assert line.fleet.stop() == [0]
+    until(lambda: line.told_kafka() == 3, "a process that stopped told Kafka")
 
 
 def test_a_database_that_restarts_costs_a_pause(line: Line) -> None:
