@@ -30,6 +30,8 @@ def measure(rig: Rig, _wanted: Collection[str]) -> list[Figure]:
     """Both latency profiles, one after the other."""
     tenant = rig.tenant("capture")
     figures = []
+    rig.stream()
+    rig.warm()
     for latency in PROFILES:
         rig.stream(latency)
         figures += _profile(rig, tenant, latency)

@@ -33,7 +33,7 @@ GROUPS: Final = ("supersession.loans", "rules.loans", "delivery.whatsapp", "cloc
 TOPICS: Final = 4
 """Supersession reads two, rules and delivery one each."""
 EVENTS: Final = 20_000
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 WRITERS: Final = 4
 RATE: Final = 200
 WARM_UP: Final = 5 * RATE
@@ -92,6 +92,8 @@ class Provider:
 def measure(rig: Rig, wanted: Collection[str]) -> list[Figure]:
     """Latency in both profiles, then the rates, live and drained."""
     figures: list[Figure] = []
+    rig.stream()
+    rig.warm()
     with local_provider(rig) as provider:
         if "end_to_end_latency_ms" in wanted:
             for latency in PROFILES:
