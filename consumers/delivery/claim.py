@@ -88,8 +88,10 @@ class Claimer:
         self._renderer = Renderer(catalogue)
         self._link_base = link_base.rstrip("/")
 
-    def due(self, tx: Tx, moment: Moment, *, most: int, per_tenant: int) -> list[Key]:
-        """What is due, tenants in turn."""
+    def due(
+        self, tx: Tx, moment: Moment, *, most: int, per_tenant: int, full: Sequence[str] = ()
+    ) -> list[Key]:
+        """What is due, tenants in turn; of the `full` ones only what a worker left behind."""
         rows = tx.rows(
             QUERIES["due"],
             {
@@ -98,6 +100,7 @@ class Claimer:
                 "real": moment.real,
                 "most": most,
                 "per_tenant": per_tenant,
+                "full": text_array(full),
             },
         )
         return [(delivery_id, tenant_id) for delivery_id, tenant_id, _ in rows]

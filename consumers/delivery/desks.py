@@ -125,6 +125,16 @@ class Desks:
         return max((desk.account.tenant_in_flight for desk in self._desks.values()), default=1)
 
     @property
+    def full(self) -> list[str]:
+        """Tenants that have their share of calls under way: looking for more of theirs would be in vain."""
+        return [
+            tenant_id
+            for desk in self._desks.values()
+            for tenant_id, count in desk.busy.items()
+            if count >= desk.account.tenant_in_flight
+        ]
+
+    @property
     def opens_in(self) -> float:
         """Seconds until a parked account may be called again; 0 when none is parked."""
         now = self._now()

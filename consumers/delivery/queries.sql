@@ -33,7 +33,7 @@ SELECT first.delivery_id::text, waiting.tenant_id, first.turn
           AND queued.tenant_id = waiting.tenant_id AND queued.due_at <= %(now)s
         ORDER BY queued.due_at, queued.seq
         LIMIT %(per_tenant)s) AS first
- WHERE waiting.tenant_id IS NOT NULL
+ WHERE waiting.tenant_id IS NOT NULL AND waiting.tenant_id <> ALL (%(full)s::text[])
  ORDER BY turn
  LIMIT %(most)s;
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -37,6 +37,8 @@ ROUND_MOST = 500
 LOOK_MOST_S = 5.0
 """How long it sleeps at most: what another process announced and did not live to claim is found within this."""
 LOOK_LEAST_S = 0.01
+GATHER_S = 0.02
+"""An answer is recorded together with those that come right behind it, unless somebody waits for its seat."""
 
 _log = get_logger(__name__)
 
@@ -125,6 +127,8 @@ class Worker:
         with box.bell:
             if not box.answered and not (box.announced and self._room() > 0):
                 box.bell.wait(max(LOOK_LEAST_S, min(self._due_after_s, LOOK_MOST_S)))
+            if box.answered and self._due_after_s > 0 and self._room() > 0:
+                box.bell.wait_for(lambda: bool(box.announced), GATHER_S)
 
     def _collect(self, claiming: bool) -> tuple[list[Answered], list[Key]]:
         box = self._mailbox
@@ -158,14 +162,19 @@ class Worker:
             if claiming:
                 keys = list(announced)
                 most = min(self._room(), ROUND_MOST - len(keys))
+                due: list[Key] = []
+                per_tenant = min(most, self._desks.per_tenant)
                 if most > 0:
-                    per_tenant = min(most, self._desks.per_tenant)
-                    keys += self._claimer.due(tx, moment, most=most, per_tenant=per_tenant)
+                    due = self._claimer.due(
+                        tx, moment, most=most, per_tenant=per_tenant, full=self._desks.full
+                    )
+                    keys += due
                 if apart is None:
                     claimed = self._claimer.claim(tx, moment, keys, self._desks)
                 else:
                     claimed = apart.claim(self._claimer, keys, self._desks)
-                self._due_after_s = self._sleep(tx, moment, claimed)
+                left = is_cut_off(due, most, per_tenant)
+                self._due_after_s = self._sleep(tx, moment, claimed, left=left)
             claimed.held = apart.held if apart is not None else 0
             tx.settle()
             if claimed.claims:
@@ -176,10 +185,10 @@ class Worker:
             failpoints.reach(Failpoint.DELIVERY_CLAIMED)
         return claimed
 
-    def _sleep(self, tx: Tx, moment: Moment, claimed: Claimed) -> float:
-        """Seconds until there is something to look for again."""
-        if any(each.verdict is Verdict.SEND for each in claimed.claims):
-            return 0.0  # there may be more where these came from
+    def _sleep(self, tx: Tx, moment: Moment, claimed: Claimed, *, left: bool) -> float:
+        """Seconds until there is something to look for again; `left` when more may be due than was looked at."""
+        if left and any(each.verdict is not Verdict.DEFER for each in claimed.claims):
+            return 0.0
         if self._room() <= 0:
             return self._desks.opens_in or LOOK_MOST_S
         due_at, lease_until = tx.rows(QUERIES["next_due"], {"channel": self._channel, "now": moment.now})[0]
@@ -209,3 +218,10 @@ class Worker:
         self._submit(claimed.jobs)
         if (tracer := tracing.tracer()) is not None:
             spans.settled(tracer, self._channel, self.last_round, answered, claimed)
+
+
+def is_cut_off(due: Sequence[Key], most: int, per_tenant: int) -> bool:
+    """Whether there may be more where these came from."""
+    if len(due) >= most:
+        return True
+    return max(Counter(tenant_id for _, tenant_id in due).values(), default=0) >= per_tenant

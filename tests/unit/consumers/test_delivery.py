@@ -20,6 +20,7 @@ from consumers.delivery.decide import (
     claim,
     record,
 )
+from consumers.delivery.worker import is_cut_off
 from schemas.states import DeliveryState
 
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
@@ -188,3 +189,11 @@ def test_nothing_untrue_is_ever_sent(each: Candidate) -> None:
     if made in (Verdict.SUPPRESS, Verdict.HOLD, Verdict.EXPIRE, Verdict.DEFER):
         assert reason, "every end says why"
     assert (until is not None) == (made is Verdict.DEFER)
+
+
+def test_more_may_be_due_only_where_the_list_was_cut_off() -> None:
+    keys = [("d1", "a"), ("d2", "a"), ("d3", "b")]
+    assert not is_cut_off([], most=5, per_tenant=5)
+    assert not is_cut_off(keys, most=4, per_tenant=3)
+    assert is_cut_off(keys, most=3, per_tenant=3), "as many as were asked for"
+    assert is_cut_off(keys, most=4, per_tenant=2), "as many of a tenant as were asked for"
