@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry
 
@@ -33,6 +34,32 @@ def run(
     Raises `StopRunning` as the runtime does. Any number of processes may run the same channel.
     """
     registry = CollectorRegistry()
+    with working(channel, catalogue, accounts, settings, stopping, registry) as mailbox:
+        process.run(
+            Delivery(channel),
+            catalogue,
+            settings,
+            stopping,
+            lambda taken: mailbox.announce(taken.keys),
+            registry,
+        )
+
+
+@contextmanager
+def working(
+    channel: Channel,
+    catalogue: Catalogue,
+    accounts: Accounts,
+    settings: Settings,
+    stopping: threading.Event,
+    registry: CollectorRegistry,
+) -> Iterator[Mailbox]:
+    """A worker and a sender in threads of their own; the mailbox tells them what was announced, and what is due they
+    find without it.
+
+    Leaving sets `stopping`, waits until each answer is recorded, and raises what the worker failed with; a worker that
+    fails sets it too.
+    """
     mailbox = Mailbox()
     desks = Desks(
         [
@@ -62,14 +89,7 @@ def run(
         )
         thread.start()
         try:
-            process.run(
-                Delivery(channel),
-                catalogue,
-                settings,
-                stopping,
-                lambda taken: mailbox.announce(taken.keys),
-                registry,
-            )
+            yield mailbox
         finally:
             stopping.set()
             mailbox.ring()
