@@ -30,6 +30,7 @@ from consumers.delivery.decide import (
     really,
 )
 from consumers.delivery.desks import Desk, Desks, Seat
+from consumers.delivery.handover import Heir, hand_over
 from consumers.delivery.resolve import QUERIES, Moment, Resolution, resolve
 from consumers.delivery.rows import Row, Truth
 from consumers.delivery.sender import Job
@@ -39,7 +40,7 @@ from consumers.runtime.errors import deciding
 from consumers.runtime.tx import Tx
 from schemas.products.audience import Channel
 from schemas.products.catalogue import Catalogue
-from schemas.states import DeliveryState, HoldReason
+from schemas.states import DeliveryState, HoldReason, no_longer
 from schemas.templates.context import Context, Person, Tenant
 from schemas.templates.failure import TemplateFailure
 from schemas.templates.renderer import Renderer
@@ -63,12 +64,15 @@ class Claimed:
     """What each claim was decided on."""
     held: int = 0
     """How many are on hold because claiming or recording them failed."""
+    handed_over: int = 0
+    """How many somebody else may be told instead: those are due now."""
 
     def add(self, other: Claimed) -> None:
         """What a further claim of the same transaction came to."""
         self.jobs += other.jobs
         self.claims += other.claims
         self.truths = [*self.truths, *other.truths]
+        self.handed_over += other.handed_over
 
 
 class Frozen(NamedTuple):
@@ -155,10 +159,16 @@ class Claimer:
         self._freeze(tx, moment, [(rows[place], frozen[place]) for place in born])
         going = [(rows[place], body) for place, body in sorted(frozen.items())]
         jobs = self._lease(tx, moment, going, seats)
+        heirs = [
+            Heir(row, truth.holder)
+            for row, truth, each in zip(rows, truths, claims, strict=True)
+            if each.reason == no_longer(row.role) and truth.holder is not None
+        ]
+        handed_over = hand_over(tx, moment, self._channel, heirs)
         self._end(tx, moment, rows, claims)
         if self._channel is Channel.INAPP:
             self._show(tx, moment, going)
-        return Claimed(jobs, claims, truths)
+        return Claimed(jobs, claims, truths, handed_over=handed_over)
 
     def _candidate(self, moment: Moment, row: Row, truth: Truth, desks: Desks) -> Candidate:
         desk = desks.desk_of(row.tenant_id)

@@ -158,6 +158,49 @@ UPDATE platform.delivery AS delivery
         WHERE found.delivery_id = leased.delivery_id AND found.tenant_id || '' = leased.tenant_id OFFSET 0) AS place
  WHERE delivery.ctid = place.address;
 
+-- name: hand_over
+-- What these deliveries no longer tell, for whoever has the role now and is reached by the channel. As often as the role
+-- comes back to somebody they have a delivery that was suppressed for having lost it; any other means they are told.
+WITH heir AS (
+  SELECT wanted.*, person.locale, person.zone, prior.product, prior.subject_id, prior.kind, prior.role, prior.lane,
+         prior.nudge_id, prior.event_id, prior.expires_at, told.intent_id, known.reason IS NOT NULL AS is_again
+    FROM unnest(%(delivery_ids)s::uuid[], %(tenant_ids)s::text[], %(user_ids)s::text[], %(notification_ids)s::uuid[],
+                %(first_ids)s::uuid[], %(again_ids)s::uuid[])
+         WITH ORDINALITY AS wanted (prior_id, tenant_id, user_id, notification_id, first_id, again_id, ordinal)
+   CROSS JOIN LATERAL (
+         SELECT locale, zone FROM platform.contact AS found
+          WHERE found.tenant_id = wanted.tenant_id AND found.user_id = wanted.user_id AND found.active
+            AND CASE %(channel)s WHEN 'inapp' THEN true WHEN 'email' THEN found.email IS NOT NULL
+                                 ELSE found.phone IS NOT NULL END
+         OFFSET 0) AS person
+   CROSS JOIN LATERAL (
+         SELECT product, subject_id, kind, role, lane, nudge_id, event_id, expires_at, notification_id AS told_id
+           FROM platform.delivery AS found
+          WHERE found.delivery_id = wanted.prior_id AND found.tenant_id || '' = wanted.tenant_id OFFSET 0) AS prior
+   CROSS JOIN LATERAL (
+         SELECT intent_id FROM platform.notification AS found
+          WHERE found.notification_id = prior.told_id AND found.tenant_id || '' = wanted.tenant_id OFFSET 0) AS told
+    LEFT JOIN LATERAL (
+         SELECT coalesce(reason, state::text) AS reason FROM platform.delivery AS found
+          WHERE found.delivery_id = wanted.first_id AND found.tenant_id || '' = wanted.tenant_id OFFSET 0) AS known ON true
+   WHERE known.reason IS NULL OR known.reason LIKE 'no\_longer\_%%'
+), notified AS (
+  INSERT INTO platform.notification
+         (notification_id, tenant_id, product, subject_id, kind, intent_id, event_id, nudge_id, user_id, role, locale, zone,
+          created_at)
+  SELECT notification_id, tenant_id, product, subject_id, kind, intent_id, event_id, nudge_id, user_id, role, locale, zone,
+         %(now)s
+    FROM heir ORDER BY ordinal
+      ON CONFLICT DO NOTHING
+)
+INSERT INTO platform.delivery
+       (delivery_id, tenant_id, notification_id, product, subject_id, kind, user_id, role, channel, account, lane,
+        nudge_id, event_id, due_at, expires_at, created_at, updated_at)
+SELECT CASE WHEN is_again THEN again_id ELSE first_id END, tenant_id, notification_id, product, subject_id, kind, user_id,
+       role, %(channel)s, %(channel)s, lane, nudge_id, event_id, %(now)s, expires_at, %(now)s, %(now)s
+  FROM heir ORDER BY ordinal
+    ON CONFLICT DO NOTHING;
+
 -- name: resolve
 -- The end of a delivery, or a pause, by the claim or by an answer.
 UPDATE platform.delivery AS delivery

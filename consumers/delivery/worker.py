@@ -187,7 +187,9 @@ class Worker:
 
     def _sleep(self, tx: Tx, moment: Moment, claimed: Claimed, *, left: bool) -> float:
         """Seconds until there is something to look for again; `left` when more may be due than was looked at."""
-        if left and any(each.verdict is not Verdict.DEFER for each in claimed.claims):
+        if claimed.handed_over or (
+            left and any(each.verdict is not Verdict.DEFER for each in claimed.claims)
+        ):
             return 0.0
         if self._room() <= 0:
             return self._desks.opens_in or LOOK_MOST_S
