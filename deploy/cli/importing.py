@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
+from connectors import tracing
 from deploy.cli import session
 from deploy.cli.options import INSTALLATION, Json, examples, pairs
 from deploy.cli.output import emit, progress, say
@@ -68,7 +69,11 @@ def import_(
         log_format=format_,
     )
     contracts = session.catalogue().product(product).events
-    with session.owner() as conn, progress(f"importing {path.name}") as told:
+    with (
+        tracing.exporting("import"),
+        session.owner() as conn,
+        progress(f"importing {path.name}") as told,
+    ):
         result = import_log(conn, spec, contracts, progress=told, pace=Pace(rate))
     if json:
         emit(result)

@@ -34,8 +34,9 @@ WHERE tenant_id = %(tenant)s AND import_id = %(import_id)s AND rows_done = %(fro
 
 -- name: insert
 -- In the order given: what the outbox numbers, the WAL carries.
-INSERT INTO platform.outbox (event_id, tenant_id, product, subject_id, event_type, payload, occurred_at)
-SELECT r.event_id, %(tenant)s, %(product)s, r.subject_id, r.event_type, r.payload, r.occurred_at
+INSERT INTO platform.outbox (event_id, tenant_id, product, subject_id, event_type, payload, occurred_at, traceparent)
+SELECT
+    r.event_id, %(tenant)s, %(product)s, r.subject_id, r.event_type, r.payload, r.occurred_at, %(traceparent)s::text
 FROM unnest(
     %(event_ids)s::uuid [], %(subjects)s::text [], %(event_types)s::text [],
     %(payloads)s::bytea [], %(times)s::timestamptz []

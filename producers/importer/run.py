@@ -8,13 +8,16 @@ is imported from where it ended; one that changed is refused.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from opentelemetry.trace import SpanKind
 from psycopg import Connection
 
+from connectors import tracing
 from connectors.postgres import sql
 from producers.importer.ids import ImportIds
 from producers.importer.pace import Pace
@@ -165,7 +168,8 @@ class _Import:
         """Rows `low` to `high` and the progress over them, in one transaction."""
         ids = ImportIds(self._spec.tenant, self._spec.name, state.first_started_at)
         rows = self._ordered(state)[low - state.sorted_from : high - state.sorted_from]
-        with self._conn.transaction():
+        # The transaction is inside: a batch that fails at its commit is a failed span.
+        with _appending(self._spec.tenant, high - low) as traceparent, self._conn.transaction():
             self._change("advance", **{"from": low, "to": high, "rows_total": state.rows_total})
             self._conn.execute(
                 _queries["insert"],
@@ -177,6 +181,7 @@ class _Import:
                     "event_types": [row.event_type for row in rows],
                     "payloads": [row.body for row in rows],
                     "times": [row.occurred_at for row in rows],
+                    "traceparent": traceparent,
                 },
             )
 
@@ -191,3 +196,15 @@ class _Import:
     def _change(self, statement: str, **values: object) -> None:
         if self._conn.execute(_queries[statement], self._key | values).rowcount != 1:
             raise ImportRefusedError(f"another process is at import {self._spec.name!r}; let it end")
+
+
+@contextmanager
+def _appending(tenant: str, events: int) -> Iterator[str | None]:
+    """The context that a batch's rows carry: its own span's, or where none is recorded the one it runs in, if any."""
+    tracer = tracing.tracer()
+    if tracer is None:
+        yield tracing.current_traceparent()
+        return
+    said: tracing.Said = {tracing.Attribute.TENANT: tenant, tracing.Attribute.EVENTS: events}
+    with tracing.around(tracer, tracing.Work.APPEND, SpanKind.PRODUCER, said) as span:
+        yield tracing.traceparent_of(span)

@@ -11,8 +11,14 @@ from typing import Any
 
 import orjson
 import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from psycopg import Connection
 
+from connectors import tracing
 from deploy.local.stack import Stack
 from producers.importer.pace import Pace
 from producers.importer.read import InvalidLogError
@@ -243,3 +249,34 @@ def test_what_happened_long_ago_is_recorded_now(
     ).fetchall()
     assert recent
     assert occurred_at < BEGAN
+
+
+def traceparents(owner: Connection[Any], tenant: str) -> list[str | None]:
+    rows = owner.execute(
+        "SELECT traceparent FROM platform.outbox WHERE tenant_id = %s ORDER BY position", [tenant]
+    )
+    return [traceparent for (traceparent,) in rows]
+
+
+def test_rows_carry_the_trace_of_the_batch_that_appended_them(
+    owner: Connection[Any], write_log: WriteLog, tenant: str
+) -> None:
+    spans, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    with tracing.recording(provider):
+        bring(owner, write_log(rows_of(5)), tenant, batch=3)
+    first, second = spans.get_finished_spans()
+    carried = [tracing.traceparent_of(NonRecordingSpan(span.context)) for span in (first, second)]
+    assert carried[0] != carried[1]
+    assert traceparents(owner, tenant) == [carried[0]] * 3 + [carried[1]] * 2
+    assert (first.name, first.attributes) == ("append", {"tellonce.tenant": tenant, "tellonce.events": 3})
+
+
+def test_where_nothing_is_recorded_rows_carry_the_trace_around_the_import_if_there_is_one(
+    owner: Connection[Any], write_log: WriteLog, tenant: str
+) -> None:
+    around = NonRecordingSpan(SpanContext(7, 9, is_remote=True, trace_flags=TraceFlags(1)))
+    with trace.use_span(around):
+        bring(owner, write_log(rows_of(1)), tenant, import_id="traced")
+    bring(owner, write_log(rows_of(1)), tenant, import_id="untraced")
+    assert traceparents(owner, tenant) == [f"00-{7:032x}-{9:016x}-01", None]
