@@ -6,7 +6,11 @@ import threading
 from datetime import timedelta
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from connectors import tracing
 from producers import tenants
 from producers.clock import time as clock_time
 from producers.clock import timers
@@ -233,3 +237,29 @@ def test_what_is_told_of_added_nudges_is_the_earliest(database: Database, nudges
     (second,) = database.run("SELECT due_at FROM platform.nudge WHERE subject_id = 'later'")
     assert told == [str(round(due[0].timestamp() * 1_000_000)) for due in (first, second)]
     assert [asleep.told(payload) for payload in told] == [asleep, asleep]
+
+
+def test_each_firing_is_a_span_in_the_trace_of_its_nudge_s_cause(database: Database, nudges: Nudges) -> None:
+    owner_of = dict(zip(nudges.arm(["one", "two", "waits"]), ["one", "two", "waits"], strict=True))
+    traces = {"one": "1" * 32, "two": "2" * 32, "waits": "3" * 32}
+    for lead, trace_id in traces.items():
+        database.run(
+            "UPDATE platform.outbox SET traceparent = %s WHERE subject_id = %s RETURNING event_id",
+            f"00-{trace_id}-{'cd' * 8}-01",
+            lead,
+        )
+    database.happened("waits")
+    spans, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    with tracing.recording(provider):
+        assert fire(database).fired == {"loans": 2}
+    told = {}
+    for span in spans.get_finished_spans():
+        assert (span.name, span.parent is not None) == ("fire loans", True)
+        assert span.attributes is not None
+        assert span.attributes["tellonce.tenant"] == TENANT
+        told[owner_of[str(span.attributes["tellonce.nudge_id"])]] = f"{span.context.trace_id:032x}"
+    assert told == {"one": traces["one"], "two": traces["two"]}, "what waits has not fired"
+    assert {record["traceparent"] for record in nudges.records()} == {
+        f"00-{traces[lead]}-{'cd' * 8}-01" for lead in ("one", "two")
+    }
