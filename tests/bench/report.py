@@ -14,13 +14,31 @@ from tests.bench import targets
 from tests.bench.figures import Figure
 
 
-def write(path: Path, figures: Sequence[Figure], machine: Mapping[str, Any]) -> None:
-    """`bench.json`, whole or not at all."""
+def write(path: Path, figures: Sequence[Figure], machine: Mapping[str, Any], *, keep: bool = False) -> None:
+    """`bench.json`, whole or not at all; each figure with the commit and time it is of.
+
+    With `keep`, what the file has of other figures stays in it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    found = {"figures": [figure.as_json() for figure in figures], "machine": machine}
-    fresh.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
-    fresh.replace(path)
+    of = {"commit": machine["commit"], "measured_at": machine["measured_at"]}
+    fresh = [figure.as_json() | of for figure in figures]
+    measured = {(figure.name, figure.variant) for figure in figures}
+    kept = [
+        each for each in (_earlier(path) if keep else ()) if (each["name"], each["variant"]) not in measured
+    ]
+    text = json.dumps({"figures": kept + fresh, "machine": machine}, indent=2, ensure_ascii=False)
+    beside = path.with_suffix(".new")
+    beside.write_text(text + "\n")
+    beside.replace(path)
+
+
+def _earlier(path: Path) -> list[dict[str, Any]]:
+    """The figures in the file; those from before each had its own commit have the file's."""
+    if not path.is_file():
+        return []
+    found = json.loads(path.read_text())
+    of = {key: found["machine"][key] for key in ("commit", "measured_at")}
+    return [of | each for each in found["figures"]]
 
 
 def show(console: Console, figures: Sequence[Figure], machine: Mapping[str, Any]) -> None:
