@@ -22,7 +22,9 @@ RESULT = ROOT / "build" / "bench.json"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """All figures, or those that are named; 2 when a name is unknown."""
+    """All figures, or those that are named, which join the others in the file; 1 when a family failed, 2 when a name
+    is unknown.
+    """
     console = Console()
     console.width = max(console.width, WIDTH)
     known = [name for family in FAMILIES for name in family.NAMES]
@@ -37,14 +39,25 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     where = machine.describe()
     figures: list[Figure] = []
+    failed: list[str] = []
     with Rig.open(root_of_stack(), lambda line: console.print(line, highlight=False)) as rig:
         for family in FAMILIES:
-            if not set(family.NAMES).isdisjoint(wanted):
+            if set(family.NAMES).isdisjoint(wanted):
+                continue
+            try:
                 figures += family.measure(rig, wanted)
-    where["load_at_end"] = machine.load()
-    report.write(RESULT, figures, where)
+            except Exception:  # noqa: BLE001
+                # The others are worth having all the same; this one is named again at the end.
+                console.print_exception()
+                failed.append(family.__name__.rpartition(".")[2])
+            where["load_at_end"] = machine.load()
+            report.write(RESULT, figures, where, keep=True)
+    if wanted == known and not failed:
+        report.write(RESULT, figures, where)
     report.show(console, figures, where)
-    return 0
+    if failed:
+        console.print(f"not measured, see above: {', '.join(failed)}", style="red")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
