@@ -10,12 +10,23 @@ from types import ModuleType
 
 from rich.console import Console
 
-from tests.bench import capture, fairness, growth, idle, machine, pipeline, report, supersession, timers
+from tests.bench import (
+    capture,
+    fairness,
+    growth,
+    idle,
+    machine,
+    pipeline,
+    real_job,
+    report,
+    supersession,
+    timers,
+)
 from tests.bench.figures import Figure
 from tests.bench.machine import ROOT
 from tests.bench.rig import Rig, root_of_stack
 
-FAMILIES: Sequence[ModuleType] = (capture, supersession, timers, pipeline, fairness, growth, idle)
+FAMILIES: Sequence[ModuleType] = (capture, supersession, timers, pipeline, real_job, fairness, growth, idle)
 WIDTH = 130
 """A table that breaks its names cannot be read; a log file says it is 80 wide."""
 RESULT = ROOT / "build" / "bench.json"

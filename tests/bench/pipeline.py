@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,8 +208,16 @@ def causes(rig: Rig, tenant: str) -> Mapping[str, str]:
 
 
 @contextmanager
-def everything(rig: Rig, provider: Provider, latency: Latency) -> Iterator[None]:
-    """Every process, assigned and warm."""
+def everything(
+    rig: Rig,
+    provider: Provider,
+    latency: Latency,
+    *,
+    groups: Sequence[str] = GROUPS,
+    topics: int = TOPICS,
+    products: str = "",
+) -> Iterator[None]:
+    """Every process, assigned and warm; the `groups` read so many `topics` together."""
     settings = rig.settings(latency)
     environment = {
         "TELLONCE_DATABASE_URL": settings.database_url.get_secret_value(),
@@ -217,14 +225,14 @@ def everything(rig: Rig, provider: Provider, latency: Latency) -> Iterator[None]
         "TELLONCE_CONNECT_URL": settings.connect_url,
         "TELLONCE_ACCOUNTS": str(provider.accounts),
         "TELLONCE_LATENCY": latency,
-        "TELLONCE_PRODUCTS": "",
+        "TELLONCE_PRODUCTS": products,
         "TELLONCE_METRICS_PORT": "0",
         "TELLONCE_LOG_LEVEL": "info",
     }
     log = rig.log("pipeline")
     log.write_bytes(b"")
-    with log.open("ab") as output, Children(GROUPS, environment, log=output) as children:
-        until(lambda: _assigned(log) == PARTITIONS * TOPICS, "every group has its partitions")
+    with log.open("ab") as output, Children(groups, environment, log=output) as children:
+        until(lambda: _assigned(log) == PARTITIONS * topics, "every group has its partitions")
         yield
         assert children.ended() is None, log.read_text()[-2_000:]
 
