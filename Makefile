@@ -1,18 +1,20 @@
 # Every target sets up what it needs; `make help` lists them. Nothing here depends on where the clone lies.
 .DEFAULT_GOAL := help
-.PHONY: help setup up down reset demo test check bench proof lock
+.PHONY: help setup up down reset demo test check bench bench-peers proof lock
 
 PY := .venv/bin/python
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Figures for `make bench`, separated by commas; all of them when empty.
 FIGURES ?=
+# What `make bench-peers` measures, and of which peers: the real job of the fastest one when empty.
+WORK ?=
 
 # Run a command and show what it says only if it fails.
 quietly = said=$$($(1) 2>&1) || { printf '%s\n' "$$said"; exit 1; }
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 | \2/p' Makefile | sed 's/|/\t/' | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' Makefile | sed 's/|/\t/' | expand -t 20
 
 setup: $(READY) ## Python packages into .venv, pinned and hashed
 	@:
@@ -49,6 +51,9 @@ check: $(READY) ## style, types and layers
 
 bench: $(READY) ## figures into build/bench.json (FIGURES=a,b for some)
 	@$(PY) -m tests.bench $(FIGURES)
+
+bench-peers: $(READY) ## job queues beside ours, where ../shared/peers is there (WORK=w3,pgqueuer for more)
+	@$(PY) -m tests.bench.peers $(WORK)
 
 proof: $(READY) ## the long tests: whole logs, kills
 	@$(PY) -m pytest -m proof
