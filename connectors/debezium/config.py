@@ -24,9 +24,9 @@ SLOT: Final = "tellonce"
 PUBLICATION: Final = "tellonce_outbox"
 TABLE: Final = "platform.outbox"
 
-POLL_INTERVAL_MS: Final[Mapping[Latency, int]] = MappingProxyType({"low": 2, "balanced": 10, "frugal": 50})
+POLL_INTERVAL_MS: Final[Mapping[Latency, int]] = MappingProxyType({"low": 5, "balanced": 10, "frugal": 50})
 """How long the connector sleeps after finding nothing: what a record waits at most in a quiet stream, paid for in
-idle CPU (a third of a core, an eighth, a thirtieth). In a busy one it does not sleep, and all are the same."""
+idle CPU (a fifth of a core, an eighth, a thirtieth). In a busy one it does not sleep, and all are the same."""
 
 HEARTBEAT_MS: Final = 500
 HEARTBEAT_PREFIX: Final = "heartbeat"

@@ -23,7 +23,7 @@ def test_only_what_differs_is_applied_and_streaming_goes_on(own: Capture) -> Non
     low = own.config.model_copy(update={"latency": "low"})
     done = apply(own.connect, own.admin, low, TOPICS)
     assert done.connector is Applied.UPDATED
-    assert done.changes == (Change("poll.interval.ms", "10", "2"),)
+    assert done.changes == (Change("poll.interval.ms", "10", "5"),)
     with own.tail() as tail:
         ids = own.happened(5)
         tail.until(lambda: set(tail.ids) >= set(ids))

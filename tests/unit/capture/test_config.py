@@ -28,7 +28,7 @@ def test_equal_configurations_render_equally() -> None:
     assert config().render() == config().render()
 
 
-@pytest.mark.parametrize(("latency", "poll"), [("low", "2"), ("balanced", "10"), ("frugal", "50")])
+@pytest.mark.parametrize(("latency", "poll"), [("low", "5"), ("balanced", "10"), ("frugal", "50")])
 def test_a_latency_profile_is_a_poll_interval_and_nothing_else(latency: Latency, poll: str) -> None:
     rendered = config(latency).render()
     assert rendered.pop("poll.interval.ms") == poll
