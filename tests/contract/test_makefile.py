@@ -10,8 +10,8 @@ from pathlib import Path
 
 CLONE = Path(__file__).parents[2]
 TARGETS = {
-    *("help", "setup", "up", "down", "reset", "demo"),
-    *("test", "check", "bench", "bench-peers", "proof", "lock"),
+    *("help", "setup", "up", "down", "reset", "demo", "test", "check"),
+    *("bench", "bench-peers", "proof", "lock"),
 }
 
 
