@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +61,7 @@ def _nothing_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("typed", sorted(TREE))
 def test_help_says_what_it_does_and_has_an_example(typed: str) -> None:
-    result = CliRunner().invoke(app, [*typed.split(), "--help"], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(app, [*shlex.split(typed), "--help"], env={"COLUMNS": "200"})
 
     assert result.exit_code == Exit.OK
     assert "Example" in result.stdout
@@ -79,7 +80,8 @@ REACHES_OUT = {
     "run": "clock",
     "topics": "",
     "reconcile": "",
-    "import": f"{__file__} --tenant acme --product loans --subject s --time t --type loans.withdrawn --format csv",
+    "import": shlex.quote(__file__)
+    + " --tenant acme --product loans --subject s --time t --type loans.withdrawn --format csv",
     "status": "",
     "nudges": "",
     "why": "--tenant acme --subject L-1",
@@ -140,7 +142,7 @@ def test_every_command_is_known_to_need_an_installation_or_not() -> None:
     ],
 )
 def test_without_a_stack_it_says_how_to_get_one(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code = invoke(typed.split())
+    code = invoke(shlex.split(typed))
 
     said = capsys.readouterr()
     assert code == Exit.CONFIGURATION
@@ -170,7 +172,7 @@ def test_without_a_stack_it_says_how_to_get_one(typed: str, capsys: pytest.Captu
     ],
 )
 def test_a_command_line_that_is_none_is_a_usage_error(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code = invoke(typed.split())
+    code = invoke(shlex.split(typed))
 
     said = capsys.readouterr()
     assert code == Exit.USAGE
@@ -180,7 +182,7 @@ def test_a_command_line_that_is_none_is_a_usage_error(typed: str, capsys: pytest
 
 @pytest.mark.parametrize("typed", ["deliveries", "deliveries --json --tenant acme", "deliveries list"])
 def test_deliveries_alone_lists_them(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert invoke(typed.split()) == Exit.CONFIGURATION
+    assert invoke(shlex.split(typed)) == Exit.CONFIGURATION
     assert "TELLONCE_DATABASE_URL" in capsys.readouterr().err
 
 
@@ -212,7 +214,7 @@ def test_what_does_not_answer_is_unavailable(
     for name, address in AWAY.items():
         monkeypatch.setenv(name, address)
 
-    code = invoke(typed.split())
+    code = invoke(shlex.split(typed))
 
     said = capsys.readouterr()
     assert code == Exit.UNAVAILABLE
