@@ -19,6 +19,8 @@ from connectors.settings import Settings
 from consumers.delivery.process import working
 from schemas.products.audience import Channel
 
+LOOK_EVERY_S = 0.2
+
 
 def main(accounts: Path) -> None:
     settings = Settings()
@@ -31,7 +33,9 @@ def main(accounts: Path) -> None:
     with working(
         Channel.WHATSAPP, load_catalogue([]), load_accounts(accounts), settings, stopping, CollectorRegistry()
     ):
-        stopping.wait()
+        # Not for ever: just after a SIGCONT the kernel may hand a SIGTERM to another thread, which wakes not this one.
+        while not stopping.wait(LOOK_EVERY_S):
+            pass
 
 
 if __name__ == "__main__":
