@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 from connectors.debezium.apply import apply
 from connectors.debezium.client import ConnectClient
@@ -48,7 +48,7 @@ PRODUCTS = ("loans", "worklog")
 """What the platform ships, and the product that lives in the tests."""
 
 
-class SideBySide(LoadScopeScheduling):  # type: ignore[misc]
+class SideBySide(LoadScopeScheduling):  # type: ignore[misc]  # so its base is Any
     """One pile for all that need the broker or Connect, begun first: one stack with a broker is enough, and tests that
     kill its engines must not find others on it at that moment. Beside it folder by folder, by whoever is free.
     """

@@ -31,7 +31,7 @@ from consumers.delivery.decide import (
 )
 from consumers.delivery.desks import Desk, Desks, Seat
 from consumers.delivery.handover import Heir, hand_over
-from consumers.delivery.resolve import QUERIES, Moment, Resolution, resolve
+from consumers.delivery.resolve import QUERIES, Moment, Resolution, nudges, resolve
 from consumers.delivery.rows import Row, Truth
 from consumers.delivery.sender import Job
 from consumers.preparation.model import ADDRESS
@@ -121,6 +121,10 @@ class Claimer:
         rows = self._lock(tx, keys)
         if not rows:
             return Claimed()
+        if found := nudges((row.nudge_id, row.tenant_id) for row in rows):
+            tx.send(
+                QUERIES["lock_nudges"], found
+            )  # a statement of its own: the next one sees what was locked
         truths = self._truths(tx, moment, rows)
         candidates = [
             self._candidate(moment, row, truth, desks) for row, truth in zip(rows, truths, strict=True)
@@ -308,16 +312,8 @@ class Claimer:
             },
             expect=len(bodies),
         )
-        spoken = sorted({(row.nudge_id, row.tenant_id) for row, _ in bodies if row.nudge_id is not None})
-        if spoken:
-            tx.send(
-                QUERIES["nudges_sent"],
-                {
-                    "now": moment.now,
-                    "nudge_ids": text_array([nudge_id for nudge_id, _ in spoken]),
-                    "tenant_ids": text_array([tenant_id for _, tenant_id in spoken]),
-                },
-            )
+        if spoken := nudges((row.nudge_id, row.tenant_id) for row, _ in bodies):
+            tx.send(QUERIES["nudges_sent"], {"now": moment.now, **spoken})
         return [
             Job(_message(row, body, self._channel), token, begin_before, seats[row.delivery_id])
             for (row, body), token in zip(bodies, tokens, strict=True)

@@ -10,7 +10,8 @@ seconds of the Clock pass in one real second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -188,3 +189,10 @@ def record(
             if due_at is None:
                 return Recorded(DeliveryState.FAILED, FailReason.EXHAUSTED)
             return Recorded(DeliveryState.QUEUED, "retry", now + (due_at - now) * pace)
+
+
+def is_cut_off(due: Sequence[tuple[str, str]], most: int, per_tenant: int) -> bool:
+    """Whether more may be due than these (delivery id, tenant id), of which so many were asked for."""
+    if len(due) >= most:
+        return True
+    return max(Counter(tenant_id for _, tenant_id in due).values(), default=0) >= per_tenant

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from consumers.delivery.resolve import QUERIES, Moment
 from consumers.delivery.rows import Row
+from consumers.preparation.decide import delivery_id, notification_id
 from consumers.runtime.arrays import text_array
 from consumers.runtime.tx import Tx
 from schemas.ids import derived_id
@@ -22,7 +23,8 @@ class Heir(NamedTuple):
 
 def hand_over(tx: Tx, moment: Moment, channel: Channel, heirs: Iterable[Heir]) -> int:
     """Prepare for these what the deliveries they take over would have said, where the channel reaches them; before
-    those end, so that a nudge is not left with nobody to tell. Returns how many it was tried for.
+    those end, so that a nudge is not left with nobody to tell. Nobody announces them: they are due. Returns how many
+    it was tried for.
 
     The ids are those that preparation would have given them: who is told of this already, in whatever role, is not told
     again. Who was told no more because somebody else had the role meanwhile, and has it again, gets a second one.
@@ -32,9 +34,7 @@ def hand_over(tx: Tx, moment: Moment, channel: Channel, heirs: Iterable[Heir]) -
         return 0
     taken = list(once.values())
     causes = [(each.row.event_id, each.row.tenant_id, each.row.kind, each.user_id) for each in taken]
-    first = [
-        derived_id(cause, tenant, "delivery", kind, user, channel) for cause, tenant, kind, user in causes
-    ]
+    first = [delivery_id(*cause, channel) for cause in causes]
     tx.send(
         QUERIES["hand_over"],
         {
@@ -43,12 +43,7 @@ def hand_over(tx: Tx, moment: Moment, channel: Channel, heirs: Iterable[Heir]) -
             "delivery_ids": text_array([each.row.delivery_id for each in taken]),
             "tenant_ids": text_array([each.row.tenant_id for each in taken]),
             "user_ids": text_array([each.user_id for each in taken]),
-            "notification_ids": text_array(
-                [
-                    derived_id(cause, tenant, "notification", kind, user)
-                    for cause, tenant, kind, user in causes
-                ]
-            ),
+            "notification_ids": text_array([notification_id(*cause) for cause in causes]),
             "first_ids": text_array(first),
             "again_ids": text_array(
                 [

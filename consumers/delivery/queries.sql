@@ -77,6 +77,17 @@ SELECT wanted.ordinal, delivery.*
  WHERE delivery.state IN ('queued', 'sending')
  ORDER BY wanted.ordinal;
 
+-- name: lock_nudges
+-- Supersession cancels a nudge before its claim asks what stands, or after the claim has made it sent; between the two it
+-- would cancel what is going out.
+SELECT nudge.state
+  FROM unnest(%(nudge_ids)s::uuid[], %(tenant_ids)s::text[]) WITH ORDINALITY AS wanted (nudge_id, tenant_id, ordinal)
+ CROSS JOIN LATERAL (
+       SELECT found.state FROM platform.nudge AS found
+        WHERE found.nudge_id = wanted.nudge_id AND found.tenant_id || '' = wanted.tenant_id
+       OFFSET 0
+          FOR NO KEY UPDATE) AS nudge;
+
 -- name: standing
 -- What is true now of what each locked delivery rests on.
 SELECT wanted.ordinal,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -56,22 +56,22 @@ def resolve(tx: Tx, moment: Moment, resolutions: Sequence[Resolution]) -> None:
     gone = [each for each in resolutions if each.state is not DeliveryState.QUEUED]
     if gone:
         wake_successors(tx, moment, [(each.delivery_id, each.tenant_id) for each in gone])
-    untold = sorted(
-        {
-            (each.nudge_id, each.tenant_id)
-            for each in gone
-            if each.nudge_id is not None and each.state in (DeliveryState.SUPPRESSED, DeliveryState.EXPIRED)
-        }
+    untold = nudges(
+        (each.nudge_id, each.tenant_id)
+        for each in gone
+        if each.state in (DeliveryState.SUPPRESSED, DeliveryState.EXPIRED)
     )
     if untold:
-        tx.send(
-            QUERIES["nudges_untold"],
-            {
-                "now": moment.now,
-                "nudge_ids": text_array([nudge_id for nudge_id, _ in untold]),
-                "tenant_ids": text_array([tenant_id for _, tenant_id in untold]),
-            },
-        )
+        tx.send(QUERIES["nudges_untold"], {"now": moment.now, **untold})
+
+
+def nudges(keys: Iterable[tuple[str | None, str]]) -> dict[str, str]:
+    """These (nudge id, tenant id) as parameters, each once and in one order; empty when no delivery is of a nudge."""
+    found = sorted({(nudge_id, tenant_id) for nudge_id, tenant_id in keys if nudge_id is not None})
+    if not found:
+        return {}
+    nudge_ids, tenant_ids = zip(*found, strict=True)
+    return {"nudge_ids": text_array(nudge_ids), "tenant_ids": text_array(tenant_ids)}
 
 
 def wake_successors(tx: Tx, moment: Moment, gone: Sequence[tuple[str, str]]) -> None:

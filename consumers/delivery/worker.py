@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from connectors.postgres import clock
 from consumers.delivery import spans
 from consumers.delivery.apart import Apart
 from consumers.delivery.claim import Claimed, Claimer, Key
-from consumers.delivery.decide import Verdict
+from consumers.delivery.decide import Verdict, is_cut_off
 from consumers.delivery.desks import Desks
 from consumers.delivery.metrics import DeliveryMetrics
 from consumers.delivery.record import record_answers
@@ -220,10 +220,3 @@ class Worker:
         self._submit(claimed.jobs)
         if (tracer := tracing.tracer()) is not None:
             spans.settled(tracer, self._channel, self.last_round, answered, claimed)
-
-
-def is_cut_off(due: Sequence[Key], most: int, per_tenant: int) -> bool:
-    """Whether there may be more where these came from."""
-    if len(due) >= most:
-        return True
-    return max(Counter(tenant_id for _, tenant_id in due).values(), default=0) >= per_tenant

@@ -95,17 +95,27 @@ def prepare(product: Product, intent: Intent, directory: Directory) -> Prepared:
     )
 
 
+def notification_id(cause: str, tenant: str, kind: str, user: str) -> str:
+    """Of what a person is told: once, whatever roles they have."""
+    return derived_id(cause, tenant, "notification", kind, user)
+
+
+def delivery_id(cause: str, tenant: str, kind: str, user: str, channel: Channel) -> str:
+    """Of what a person is told on a channel."""
+    return derived_id(cause, tenant, "delivery", kind, user, channel)
+
+
 def _notification(intent: Intent, recipient: Recipient, channels: Mapping[Channel, str]) -> Notification:
     person = recipient.person
     cause, tenant, kind, user = intent.event_id, intent.tenant_id, intent.kind, person.user_id
     return Notification(
-        derived_id(cause, tenant, "notification", kind, user),
+        notification_id(cause, tenant, kind, user),
         user,
         recipient.role,
         person.locale,
         person.zone,
         tuple(
-            Delivery(derived_id(cause, tenant, "delivery", kind, user, channel), channel, role)
+            Delivery(delivery_id(cause, tenant, kind, user, channel), channel, role)
             for channel, role in channels.items()
         ),
     )

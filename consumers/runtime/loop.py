@@ -105,7 +105,7 @@ class Loop(Generic[StateT, DecisionsT]):
             if self._stopping():
                 break  # what is still in hand is read again by whoever comes next
         self.last_progress = time.monotonic()
-        if self._untold and (self.last_progress >= self._tell_after or self._stopping()):
+        if self._untold and self.last_progress >= self._tell_after:
             self._tell_kafka()
         return count
 
@@ -208,7 +208,7 @@ class Loop(Generic[StateT, DecisionsT]):
         _log.info("assigned", group=self._group, partitions=len(found))
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Nothing is in hand during a poll, so there is nothing to drain."""
+        """Nothing is in hand during a poll, so there is nothing to drain. Closing the consumer comes here too."""
         self._tell_kafka()
         self._positions.release([(place.topic, place.partition) for place in partitions])
         consumer.incremental_unassign(partitions)

@@ -9,17 +9,10 @@ from typing import Any
 
 import psycopg
 
+from tests.deliveries import WAY_TO
+
 PHONE = "+4915112345678"
 TEXT = "Ada, your loan is approved"
-WAYS = {
-    "queued": (),
-    "sending": ("sending",),
-    "sent": ("sending", "sent"),
-    "failed": ("sending", "failed"),
-    "suppressed": ("suppressed",),
-    "expired": ("expired",),
-    "held": ("sending", "held"),
-}
 REASONS = {"failed": "rejected", "suppressed": "superseded", "held": "unknown_outcome"}
 
 
@@ -48,7 +41,7 @@ class Desk:
             " %(channel)s, 'events.loans', %(nudge_id)s, uuidv7(), %(due_at)s, %(reason)s, now(), now())",
             {"id": delivery_id, "tenant": self.tenant, **row},
         )
-        for later in WAYS[state]:
+        for later in WAY_TO[state]:
             self.owner.execute(
                 "UPDATE platform.delivery SET state = %s::platform.delivery_state, reason = %s,"
                 " lease_until = now() + interval '1 hour', attempt_token = uuidv7() WHERE delivery_id = %s",

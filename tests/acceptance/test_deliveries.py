@@ -14,9 +14,10 @@ from deploy.cli.exits import Exit
 from deploy.local.stack import Stack
 from producers.directory import Contact
 from tests.acceptance.conftest import Tellonce
-from tests.acceptance.desk import PHONE, REASONS, TEXT, WAYS, Desk, v8
+from tests.acceptance.desk import PHONE, REASONS, TEXT, Desk, v8
 from tests.acceptance.house import ADVISOR, APPLICANT, DECIDING, DELIVERING, House, Lead, ago
 from tests.acceptance.waiting import until
+from tests.deliveries import WAY_TO
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ def test_what_is_on_hold_is_queued_again_due_now(desk: Desk, tellonce: Tellonce)
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("state", [state for state in WAYS if state != "held"])
+@pytest.mark.parametrize("state", [state for state in WAY_TO if state != "held"])
 def test_nothing_else_is_retried_and_with_it_nothing_at_all(
     desk: Desk, tellonce: Tellonce, state: str
 ) -> None:
@@ -170,7 +171,7 @@ def test_what_waits_is_cancelled_whoever_waited_behind_it_goes_and_a_nudge_of_no
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("state", [state for state in WAYS if state not in ("queued", "held")])
+@pytest.mark.parametrize("state", [state for state in WAY_TO if state not in ("queued", "held")])
 def test_nothing_else_is_cancelled_and_with_it_nothing_at_all(
     desk: Desk, tellonce: Tellonce, state: str
 ) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import psycopg
 import pytest
 
+from consumers.delivery.claim import Claimer
 from deploy.providers.faults import Fault
 from schemas.products.audience import Channel
 from tests.integration.delivery.conftest import Bench
@@ -195,3 +199,32 @@ def test_messages_to_one_person_about_one_lead_keep_their_order(bench: Bench) ->
     rounds.through()
     assert bench.row(second)[0] == "sent"
     assert [each.delivery for each in bench.arrivals()] == [first, second]
+
+
+def test_nobody_supersedes_a_nudge_between_the_check_and_the_send(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a message would go out of which the history says that it was cancelled."""
+    delivery = bench.ready()
+    refused = []
+    render = Claimer._render
+
+    def meanwhile(self: Claimer, *given: Any) -> Any:
+        """After what stands was asked, before anything is written of it."""
+        with psycopg.connect(bench.stack.consumer_dsn) as other:
+            other.execute("SET lock_timeout = '100ms'")
+            try:
+                other.execute(
+                    "UPDATE platform.nudge SET state = 'cancelled', reason = 'superseded'"
+                    " WHERE tenant_id = %s AND state IN ('scheduled', 'pending')",
+                    [bench.tenant],
+                )
+            except psycopg.errors.LockNotAvailable as error:
+                refused.append(error)
+        return render(self, *given)
+
+    monkeypatch.setattr(Claimer, "_render", meanwhile)
+    bench.worker().through()
+    assert len(refused) == 1
+    assert bench.row(delivery) == ("sent", None, 1)
+    assert bench.nudge_state() == ("sent", None)

@@ -12,21 +12,13 @@ from psycopg import errors
 
 from connectors.postgres.bootstrap import Group
 from schemas.states import DeliveryState
+from tests.deliveries import WAY_TO
 from tests.integration.postgres.conftest import Conn, Party
 
 ALLOWED: Mapping[str, set[str]] = {
     "queued": {"sending", "sent", "suppressed", "expired", "held"},
     "sending": {"queued", "sent", "failed", "suppressed", "expired", "held"},
     "held": {"queued", "sent", "suppressed"},
-}
-WAY_TO = {
-    "queued": (),
-    "sending": ("sending",),
-    "sent": ("sending", "sent"),
-    "failed": ("sending", "failed"),
-    "suppressed": ("suppressed",),
-    "expired": ("expired",),
-    "held": ("sending", "held"),
 }
 
 

@@ -18,9 +18,9 @@ from consumers.delivery.decide import (
     Standing,
     Verdict,
     claim,
+    is_cut_off,
     record,
 )
-from consumers.delivery.worker import is_cut_off
 from schemas.states import DeliveryState
 
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
