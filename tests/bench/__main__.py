@@ -57,8 +57,7 @@ def main(arguments: Sequence[str]) -> int:
                 continue
             try:
                 figures += family.measure(rig, wanted)
-            except Exception:  # noqa: BLE001
-                # The others are worth having all the same; this one is named again at the end.
+            except Exception:  # noqa: BLE001 the others are worth having; this one is named again at the end
                 console.print_exception()
                 failed.append(family.__name__.rpartition(".")[2])
             where["load_at_end"] = machine.load()

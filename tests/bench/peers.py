@@ -83,8 +83,8 @@ def main(arguments: Sequence[str]) -> int:
         with Rig.open(root_of_stack(), lambda line: console.print(line, highlight=False)) as rig:
             for family in dict.fromkeys(OURS[work][0] for work in works):
                 ours += family.measure(rig, [OURS[work][1] for work in works])
-    except Exception:  # noqa: BLE001
-        console.print_exception()  # theirs are worth showing all the same
+    except Exception as error:  # noqa: BLE001 theirs are worth showing all the same
+        console.print(f"ours failed: {type(error).__name__}: {error}", style="red", highlight=False)
     where["load_at_end"] = machine.load()
     report.write(RESULT, ours + theirs, where)
     _show(console, ours, theirs)
